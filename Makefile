@@ -1,0 +1,40 @@
+# Every command of the project. `make help` lists them; the environment is made on first use.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint format lock
+
+help:  ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: $(READY)  ## Replay real traffic in arrival order and fairly, and show the difference
+	@$(BIN)/fairpool demo
+
+test: $(READY)  ## Run every test
+	@$(BIN)/pytest
+
+lint: $(READY)  ## Check style, types and layers
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+format: $(READY)  ## Format the code
+	@$(BIN)/ruff check --fix-only .
+	@$(BIN)/ruff format .
+
+lock: $(READY)  ## Choose the newest versions of all dependencies again
+	@$(BIN)/uv pip compile pyproject.toml --extra lab --extra dev --universal --python-version 3.11 \
+	  --generate-hashes --no-header --no-emit-index-url --upgrade --quiet -o requirements.lock
+
+$(READY): requirements.lock pyproject.toml
+	@echo "Making the environment in $(VENV) (about half a minute)"
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "FairPool needs Python 3.11 or later: make PYTHON=python3.11")'
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip --disable-pip-version-check install --quiet --requirement requirements.lock
+	@$(BIN)/python -m pip --disable-pip-version-check install --quiet --no-deps --no-build-isolation --editable .
+	@touch $(READY)

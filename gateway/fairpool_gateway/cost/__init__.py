@@ -1,0 +1,5 @@
+"""What a request will cost, and learning it from what it did cost (DESIGN §5; article §7.4)."""
+
+from fairpool_gateway.cost.shape import Shape, Used
+
+__all__ = ["Shape", "Used"]

@@ -1,0 +1,172 @@
+"""The one tree of exceptions, so that whatever goes wrong is answered in one documented way.
+
+Every `Refused` maps to exactly one HTTP status and one reason; the reason goes out as `x-fairpool-reason`, the
+body has OpenAI's error shape, and a refusal that may succeed later says when in `Retry-After`. Messages tell the
+reader what to do and never hold a credential or a prompt.
+
+    GatewayError
+      ConfigInvalid        the configuration cannot be used; lists every problem with its path
+      UpstreamError        an exchange with an endpoint failed
+        ConnectFailed        no connection: nothing was sent
+        UpstreamBroken       the connection or its HTTP broke; says whether any byte of the answer came
+        UpstreamTimedOut     no first byte, or silence between bytes, for too long
+      Refused              what a tenant is told
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import msgspec
+
+RETRY_AFTER_LEAST, RETRY_AFTER_MOST = 1, 60
+"""Seconds. The openai client does not retry at all when told to wait longer."""
+
+
+class GatewayError(Exception):
+    """The root: catches whatever this package raises on purpose."""
+
+
+class ConfigInvalid(GatewayError):
+    """The configuration cannot be used. `problems` holds one `path: what is wrong` a line."""
+
+    def __init__(self, problems: list[str]) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = problems
+
+
+class UpstreamError(GatewayError):
+    """An exchange with an endpoint failed."""
+
+
+class ConnectFailed(UpstreamError):
+    """No connection to the endpoint: it saw nothing of the request."""
+
+
+class UpstreamBroken(UpstreamError):
+    """The connection broke or did not speak HTTP. `answered`: whether any byte of an answer had come."""
+
+    def __init__(self, message: str, *, answered: bool) -> None:
+        super().__init__(message)
+        self.answered = answered
+
+
+class UpstreamTimedOut(UpstreamError):
+    """The endpoint stayed silent for longer than the pool allows."""
+
+
+class _ErrorBody(msgspec.Struct):
+    message: str
+    type: str
+    param: str | None
+    code: str
+
+
+class _Envelope(msgspec.Struct):
+    error: _ErrorBody
+
+
+class Refused(GatewayError):
+    """A request that this gateway answers itself; never raised as is, only as one of the classes below."""
+
+    status: ClassVar[int]
+    reason: ClassVar[str]
+    type: ClassVar[str]
+
+    def __init__(self, message: str, *, param: str | None = None, retry_after: int | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.param = param
+        self.retry_after = (
+            None if retry_after is None else min(max(retry_after, RETRY_AFTER_LEAST), RETRY_AFTER_MOST)
+        )
+
+    def body(self) -> bytes:
+        """The answer's JSON, in OpenAI's error shape."""
+        return msgspec.json.encode(
+            _Envelope(
+                _ErrorBody(message=self.message, type=self.type, param=self.param, code=self.reason)
+            )
+        )
+
+    def headers(self) -> list[tuple[bytes, bytes]]:
+        """The answer's headers, but for the request id and the length."""
+        headers = [
+            (b"content-type", b"application/json"),
+            (b"x-fairpool-reason", self.reason.encode()),
+        ]
+        if self.retry_after is not None:
+            headers.append((b"retry-after", str(self.retry_after).encode()))
+        return headers
+
+
+class Unauthenticated(Refused):
+    """No credential, or one that belongs to nobody."""
+
+    status, reason, type = 401, "unauthenticated", "authentication_error"
+
+
+class ModelNotFound(Refused):
+    """The pool does not serve this model."""
+
+    status, reason, type = 404, "model_not_found", "invalid_request_error"
+
+
+class NotFound(Refused):
+    """No such path here."""
+
+    status, reason, type = 404, "not_found", "invalid_request_error"
+
+
+class InvalidRequest(Refused):
+    """The body is not what the path expects."""
+
+    status, reason, type = 400, "invalid_request", "invalid_request_error"
+
+
+class UnsupportedEncoding(Refused):
+    """A request with a Content-Encoding: its cost cannot be read."""
+
+    status, reason, type = 415, "unsupported_encoding", "invalid_request_error"
+
+
+class BodyTooLarge(Refused):
+    """The body exceeds the pool's `queue.maxRequestBytes`."""
+
+    status, reason, type = 413, "body_too_large", "invalid_request_error"
+
+
+class QueueFull(Refused):
+    """As much as may wait, of this tenant or in this pool, waits already."""
+
+    status, reason, type = 429, "queue_full", "rate_limit_error"
+
+
+class QueueTimeout(Refused):
+    """Waited too long while the pool worked."""
+
+    status, reason, type = 429, "queue_timeout", "rate_limit_error"
+
+
+class NoEndpoint(Refused):
+    """Waited too long with no endpoint ready."""
+
+    status, reason, type = 503, "no_endpoint", "service_unavailable_error"
+
+
+class Draining(Refused):
+    """The gateway shuts down."""
+
+    status, reason, type = 503, "draining", "service_unavailable_error"
+
+
+class UpstreamFailed(Refused):
+    """The endpoint failed before its first byte, with no answer."""
+
+    status, reason, type = 502, "upstream_failed", "server_error"
+
+
+class UpstreamTimeout(Refused):
+    """The endpoint gave no first byte in time."""
+
+    status, reason, type = 504, "upstream_timeout", "server_error"
