@@ -8,17 +8,13 @@ a credential is ever in it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import msgspec
 
 from fairpool_gateway.cost import Used
-from fairpool_gateway.sfq import Q
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from fairpool_gateway.sfq import Decision
+from fairpool_gateway.sfq import Decision, Q
 
 
 class Line(msgspec.Struct, frozen=True, tag_field="event"):
@@ -101,9 +97,7 @@ class DecisionLog:
         self._write = write
         self._encode = msgspec.json.Encoder().encode
         self._seq = 0
-        self._line(
-            Header(q=Q, pool=pool, default_weight=default_weight, weights=dict(sorted(weights.items())))
-        )
+        self._line(Header(q=Q, pool=pool, default_weight=default_weight, weights=dict(sorted(weights.items()))))
 
     def arrive(self, now: float, tenant: str, weight: int, request: str, cost: int) -> None:
         """A request joined its tenant's queue."""

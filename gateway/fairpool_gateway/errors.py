@@ -77,16 +77,12 @@ class Refused(GatewayError):
         super().__init__(message)
         self.message = message
         self.param = param
-        self.retry_after = (
-            None if retry_after is None else min(max(retry_after, RETRY_AFTER_LEAST), RETRY_AFTER_MOST)
-        )
+        self.retry_after = None if retry_after is None else min(max(retry_after, RETRY_AFTER_LEAST), RETRY_AFTER_MOST)
 
     def body(self) -> bytes:
         """The answer's JSON, in OpenAI's error shape."""
         return msgspec.json.encode(
-            _Envelope(
-                _ErrorBody(message=self.message, type=self.type, param=self.param, code=self.reason)
-            )
+            _Envelope(_ErrorBody(message=self.message, type=self.type, param=self.param, code=self.reason))
         )
 
     def headers(self) -> list[tuple[bytes, bytes]]:

@@ -21,11 +21,9 @@ otherwise starve the rest.
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from heapq import heapify, heappop, heappush, heapreplace
-from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator, Mapping
+from typing import Final, Generic, NamedTuple, TypeVar
 
 Q: Final = 1 << 32
 """Units per token: meters and charges are integers in this measure."""
