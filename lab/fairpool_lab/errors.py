@@ -1,0 +1,31 @@
+"""The lab's one tree of exceptions: every message says what to correct, and where.
+
+    LabError
+      FileInvalid          a file that a command was given cannot be used; names the file and the line
+        LogInvalid           it is not a decision log
+        TraceInvalid         it is not a trace of requests
+"""
+
+from __future__ import annotations
+
+
+class LabError(Exception):
+    """The root: catches whatever this package raises on purpose."""
+
+
+class FileInvalid(LabError):
+    """A file cannot be used. `line` counts from 1; None where the file as a whole is meant."""
+
+    def __init__(self, source: str, line: int | None, problem: str) -> None:
+        super().__init__(f"{source}: {problem}" if line is None else f"{source}:{line}: {problem}")
+        self.source = source
+        self.line = line
+        self.problem = problem
+
+
+class LogInvalid(FileInvalid):
+    """The file is not a decision log, or not a whole one."""
+
+
+class TraceInvalid(FileInvalid):
+    """The file is not a trace of requests."""
