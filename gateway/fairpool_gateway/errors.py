@@ -10,6 +10,7 @@ reader what to do and never hold a credential or a prompt.
         ConnectFailed        no connection: nothing was sent
         UpstreamBroken       the connection or its HTTP broke; says whether any byte of the answer came
         UpstreamTimedOut     no first byte, or silence between bytes, for too long
+      TenantGone           the tenant left before its answer ended: nobody is there to be told
       Refused              what a tenant is told
 """
 
@@ -53,6 +54,10 @@ class UpstreamBroken(UpstreamError):
 
 class UpstreamTimedOut(UpstreamError):
     """The endpoint stayed silent for longer than the pool allows."""
+
+
+class TenantGone(GatewayError):
+    """The tenant's connection closed before its answer ended."""
 
 
 class _ErrorBody(msgspec.Struct):

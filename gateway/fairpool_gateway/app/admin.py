@@ -1,0 +1,43 @@
+"""The admin port: health, metrics and the scheduler's state, on a port that tenants cannot reach."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.responses import JSONResponse, Response
+
+from fairpool_gateway.app.gateway import Gateway
+from fairpool_gateway.debug import pool_view
+from fairpool_gateway.metrics import exposition
+
+
+def admin_routes(gateway: Gateway) -> FastAPI:
+    """The FastAPI application of the admin port."""
+    app = FastAPI(title="FairPool gateway, admin")
+    dispatcher = gateway.broker.dispatcher
+    scrape = exposition(dispatcher, gateway.refusals, lambda: gateway.config_problem is None)
+
+    @app.get("/healthz", summary="Whether the process answers at all")
+    async def healthz() -> dict[str, str]:
+        return {"status": "ok"}
+
+    @app.get("/readyz", summary="Whether tenants should be sent here", responses={503: {"description": "Draining"}})
+    async def readyz() -> JSONResponse:
+        detail: dict[str, Any] = {
+            "status": "draining" if gateway.draining else "ready",
+            "endpoints": len(dispatcher.endpoints),
+        }
+        if gateway.config_problem is not None:
+            detail["config"] = f"the last good configuration stays in force: {gateway.config_problem}"
+        return JSONResponse(detail, status_code=503 if gateway.draining else 200)
+
+    @app.get("/metrics", summary="Metrics in Prometheus' text format", response_class=Response)
+    async def metrics() -> Response:
+        return Response(scrape(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+    @app.get("/debug/pool", summary="Virtual time, meters, queues and slots")
+    async def debug_pool() -> dict[str, Any]:
+        return pool_view(dispatcher)
+
+    return app

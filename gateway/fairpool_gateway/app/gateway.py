@@ -1,0 +1,67 @@
+"""One running gateway: its parts, put together from a configuration and kept in step with its edits."""
+
+from __future__ import annotations
+
+import secrets
+from collections import Counter
+from itertools import count
+
+from fairpool_gateway.broker import Broker
+from fairpool_gateway.config import PoolConfig
+from fairpool_gateway.decision_log import DecisionLog
+from fairpool_gateway.dispatcher import Dispatcher, Request
+from fairpool_gateway.endpoints import EndpointSpec
+from fairpool_gateway.errors import ConfigInvalid, Refused
+from fairpool_gateway.identity import Directory
+from fairpool_gateway.ordering import OrderingFactory
+from fairpool_gateway.sfq import Scheduler
+from fairpool_gateway.upstream import Client
+
+
+class Gateway:
+    """What the routes work with. To be made on the event loop that it will run on."""
+
+    def __init__(
+        self, config: PoolConfig, *, ordering: OrderingFactory[Request] = Scheduler, log: DecisionLog | None = None
+    ) -> None:
+        self.config = config
+        self.directory = Directory(config)
+        self.models = frozenset(config.models)
+        self.client = Client()
+        self.broker = Broker(Dispatcher(config, ordering=ordering, log=log))
+        self.broker.replace_endpoints(config.endpoint_specs())
+        self.refusals: Counter[str] = Counter()
+        self.config_problem: str | None = None
+        self.draining = False
+        self._run = secrets.token_hex(4)
+        self._numbers = count(1)
+
+    def apply(self, config: PoolConfig) -> None:
+        """Follow an edit of the configuration; nothing that waits or runs is dropped."""
+        self.config = config
+        self.config_problem = None
+        self.directory = Directory(config)
+        self.models = frozenset(config.models)
+        self.broker.configure(config)
+        self.broker.replace_endpoints(config.endpoint_specs())
+
+    def refuse_config(self, problem: ConfigInvalid) -> None:
+        """An edit cannot be used: keep the last good configuration, and say so."""
+        self.config_problem = str(problem)
+
+    def new_request_id(self) -> str:
+        """An id that no other request of this pool has had."""
+        return f"req-{self._run}-{next(self._numbers)}"
+
+    def count_refusal(self, refusal: Refused) -> None:
+        """Note one refusal, by its reason."""
+        self.refusals[refusal.reason] += 1
+
+    def host_of(self, spec: EndpointSpec) -> bytes:
+        """The Host header for an endpoint."""
+        return f"{spec.host}:{spec.port}".encode()
+
+    async def aclose(self) -> None:
+        """End what runs in the background."""
+        self.broker.close()
+        await self.client.aclose()

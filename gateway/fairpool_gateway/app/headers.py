@@ -1,0 +1,79 @@
+"""Which headers pass between a tenant and an endpoint, and which stop here.
+
+A tenant's credential, hop-by-hop headers and whatever claims to be FairPool's own never reach an endpoint; from an
+endpoint everything passes but hop-by-hop headers, in order, with repeats, byte for byte.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+RawHeaders = Iterable[tuple[bytes, bytes]]
+
+_HOP_BY_HOP = frozenset(
+    {
+        b"connection",
+        b"keep-alive",
+        b"proxy-authenticate",
+        b"proxy-authorization",
+        b"proxy-connection",
+        b"te",
+        b"trailer",
+        b"transfer-encoding",
+        b"upgrade",
+    }
+)
+_OURS = frozenset({b"authorization", b"x-api-key", b"api-key", b"content-length", b"expect", b"host", b"x-request-id"})
+_STOP_AT_REQUEST = _HOP_BY_HOP | _OURS
+_REQUEST_ID = re.compile(rb"[\x21-\x7e]{1,128}")
+
+
+def first(headers: RawHeaders, name: bytes) -> bytes | None:
+    """The first value of a header whose name is given in lower case."""
+    for key, value in headers:
+        if key == name:
+            return value
+    return None
+
+
+def for_endpoint(headers: RawHeaders, host: bytes, length: int, request_id: bytes) -> list[tuple[bytes, bytes]]:
+    """The headers of the request as an endpoint gets it. `headers` have lower-case names, as ASGI says."""
+    nominated = _nominated(headers)
+    passed = [
+        (name, value)
+        for name, value in headers
+        if name not in _STOP_AT_REQUEST and name not in nominated and not name.startswith(b"x-fairpool-")
+    ]
+    return [
+        (b"host", host),
+        *passed,
+        (b"x-request-id", request_id),
+        (b"content-length", b"%d" % length),
+    ]
+
+
+def for_tenant(headers: RawHeaders, request_id: bytes) -> list[tuple[bytes, bytes]]:
+    """The headers of the answer as a tenant gets it; `x-request-id` is the gateway's."""
+    nominated = _nominated(headers)
+    passed = [
+        (name, value)
+        for name, value in headers
+        if (lower := name.lower()) not in _HOP_BY_HOP and lower not in nominated and lower != b"x-request-id"
+    ]
+    passed.append((b"x-request-id", request_id))
+    return passed
+
+
+def request_id(headers: RawHeaders, made: str) -> bytes:
+    """The tenant's `x-request-id` where it is printable and short, else the one that was made here."""
+    given = first(headers, b"x-request-id")
+    return given if given is not None and _REQUEST_ID.fullmatch(given) else made.encode()
+
+
+def _nominated(headers: RawHeaders) -> frozenset[bytes]:
+    """The further hop-by-hop headers that `Connection` names."""
+    for name, value in headers:
+        if name.lower() == b"connection" and value.lower() not in {b"keep-alive", b"close"}:
+            return frozenset(token.strip().lower() for token in value.split(b","))
+    return frozenset()

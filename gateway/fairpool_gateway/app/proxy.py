@@ -1,0 +1,252 @@
+"""The hot path: an ASGI callable in front of FastAPI that takes a tenant's request to an endpoint and back.
+
+What always holds, on every way out: the slot is given back once, the upstream exchange is closed, and the tenant gets
+either the endpoint's answer byte for byte or a refusal in the documented form. Nothing is queued and no state is made
+before credential, body and model are found good. A tenant that leaves ends its request at once, waiting or running.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+import msgspec
+
+from fairpool_gateway.app import headers
+from fairpool_gateway.app.gateway import Gateway
+from fairpool_gateway.cost import Api, Shape, read_shape
+from fairpool_gateway.dispatcher import Request
+from fairpool_gateway.endpoints import Endpoint
+from fairpool_gateway.errors import (
+    BodyTooLarge,
+    ModelNotFound,
+    Refused,
+    TenantGone,
+    UnsupportedEncoding,
+    UpstreamError,
+    UpstreamFailed,
+    UpstreamTimedOut,
+    UpstreamTimeout,
+)
+from fairpool_gateway.upstream import Response, Target, Timeouts, request_head
+from fairpool_gateway.usage import UsageReader, usage_reader
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+AsgiApp = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+PATHS = {
+    "/v1/chat/completions": Api.CHAT,
+    "/v1/completions": Api.COMPLETIONS,
+    "/v1/embeddings": Api.EMBEDDINGS,
+    "/v1/responses": Api.RESPONSES,
+}
+"""The paths that reach endpoints, an allow-list."""
+
+log = logging.getLogger(__name__)
+
+
+class Proxy:
+    """Takes the requests for `PATHS`; hands everything else on to `others`."""
+
+    def __init__(self, gateway: Gateway, others: AsgiApp) -> None:
+        self._gateway = gateway
+        self._others = others
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One ASGI request."""
+        if scope["type"] == "http" and scope["method"] == "POST" and (api := PATHS.get(scope["path"])):
+            await _Exchange(self._gateway, api, scope, receive, send).run()
+        else:
+            await self._others(scope, receive, send)
+
+
+class _Exchange:
+    """One tenant's request, from its headers to the last byte of its answer."""
+
+    def __init__(self, gateway: Gateway, api: Api, scope: Scope, receive: Receive, send: Send) -> None:
+        self._gateway = gateway
+        self._api = api
+        self._scope = scope
+        self._receive = receive
+        self._send = send
+        self._started = False
+        self._made_id = gateway.new_request_id()
+        self._id = headers.request_id(scope["headers"], self._made_id)
+
+    async def run(self) -> None:
+        """Answer the tenant, whatever happens."""
+        try:
+            await self._serve()
+        except TenantGone:
+            return
+        except Refused as refusal:
+            self._gateway.count_refusal(refusal)
+            await send_refusal(self._send, refusal, self._id)
+
+    async def _serve(self) -> None:
+        gateway, scope = self._gateway, self._scope
+        tenant = gateway.directory.identify(scope["headers"])
+        body = await self._read_body()
+        shape = read_shape(self._api, body)
+        if shape.model not in gateway.models:
+            raise ModelNotFound(
+                f"The model {shape.model[:100]!r} is not served here. GET /v1/models lists those that are.",
+                param="model",
+            )
+        request = Request(self._made_id, tenant, shape, len(body))
+        task = asyncio.current_task()
+        assert task is not None
+        watch = _DisconnectWatch(self._receive, task)
+        try:
+            endpoint = await gateway.broker.acquire(request)
+            await self._forward(request, endpoint, body)
+        except asyncio.CancelledError:
+            if not watch.disconnected:
+                raise
+            task.uncancel()
+            raise TenantGone from None
+        finally:
+            watch.stop()
+            gateway.broker.complete(request, None)
+
+    async def _read_body(self) -> bytes:
+        """The whole body, if the pool allows its size; the declared length is checked before a byte is read."""
+        most = self._gateway.config.queue.max_request_bytes
+        given = self._scope["headers"]
+        if (encoding := headers.first(given, b"content-encoding")) and encoding.lower() != b"identity":
+            raise UnsupportedEncoding("Send the body without Content-Encoding.")
+        declared = headers.first(given, b"content-length")
+        too_large = BodyTooLarge(f"The body exceeds the {most} bytes that this pool accepts.")
+        if declared is not None and int(declared) > most:
+            raise too_large
+        pieces: list[bytes] = []
+        length = 0
+        while True:
+            message = await self._receive()
+            if message["type"] == "http.disconnect":
+                raise TenantGone
+            piece = message["body"]
+            length += len(piece)
+            if length > most:
+                raise too_large
+            if not message["more_body"]:
+                return b"".join((*pieces, piece)) if pieces else piece
+            pieces.append(piece)
+
+    async def _forward(self, request: Request, endpoint: Endpoint, body: bytes) -> None:
+        """Send the request to its endpoint and pass the answer on."""
+        gateway, shape, spec = self._gateway, request.shape, endpoint.spec
+        head = request_head(
+            b"POST",
+            self._target(),
+            headers.for_endpoint(self._scope["headers"], gateway.host_of(spec), len(body), self._id),
+        )
+        try:
+            response = await gateway.client.send(Target(spec.host, spec.port), head, body, self._timeouts(shape))
+        except UpstreamTimedOut as error:
+            raise UpstreamTimeout(f"The endpoint gave no answer in time: {error}") from error
+        except UpstreamError as error:
+            raise UpstreamFailed(f"The endpoint could not answer: {error}") from error
+        try:
+            await self._pass_on(request, response)
+        finally:
+            response.close()
+
+    async def _pass_on(self, request: Request, response: Response) -> None:
+        content_type = headers.first(response.headers, b"content-type") or b""
+        content_encoding = headers.first(response.headers, b"content-encoding") or b""
+        reader = usage_reader(self._api, content_type, content_encoding)
+        self._started = True
+        await self._send(
+            {
+                "type": "http.response.start",
+                "status": response.status,
+                "headers": headers.for_tenant(response.headers, self._id),
+            }
+        )
+        try:
+            while True:
+                data = await response.read()
+                reader.feed(data)
+                last = response.complete
+                if last:
+                    # The slot goes back at the endpoint's last byte, before a slow tenant takes it.
+                    self._complete(request, response.status, reader)
+                await self._send({"type": "http.response.body", "body": data, "more_body": not last})
+                if last:
+                    return
+        except UpstreamError as error:
+            log.warning("request %s broke on %s: %s", self._id.decode(), request.id, error)
+            if content_type.startswith(b"text/event-stream"):
+                await self._send({"type": "http.response.body", "body": _broken_event(error), "more_body": False})
+            # Anything else is left unfinished, so that the server cuts the connection and the tenant notices.
+
+    def _complete(self, request: Request, status: int, reader: UsageReader) -> None:
+        reading = reader.finish()
+        used = None
+        if status == 200 and not reading.failed:
+            used = reading.used or self._gateway.broker.dispatcher.estimator.from_events(
+                request.tenant, request.shape, reading.events
+            )
+        self._gateway.broker.complete(request, used)
+
+    def _target(self) -> bytes:
+        query = self._scope["query_string"]
+        path: bytes = self._scope["raw_path"]
+        return b"%b?%b" % (path, query) if query else path
+
+    def _timeouts(self, shape: Shape) -> Timeouts:
+        timeouts = self._gateway.config.timeouts
+        return Timeouts(
+            connect=timeouts.connect,
+            first_byte=timeouts.first_byte if shape.stream else timeouts.first_byte_unary,
+            idle=timeouts.idle,
+        )
+
+
+class _DisconnectWatch:
+    """Cancels the request's task as soon as its tenant's connection closes."""
+
+    def __init__(self, receive: Receive, task: asyncio.Task[Any]) -> None:
+        self.disconnected = False
+        self._receive = receive
+        self._task = task
+        self._watch = asyncio.get_running_loop().create_task(self._run())
+
+    def stop(self) -> None:
+        """Watch no longer."""
+        self._watch.cancel()
+
+    async def _run(self) -> None:
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+        self.disconnected = True
+        self._task.cancel()
+
+
+async def send_refusal(send: Send, refusal: Refused, request_id: bytes) -> None:
+    """Answer with a refusal, in OpenAI's error shape."""
+    body = refusal.body()
+    await send(
+        {
+            "type": "http.response.start",
+            "status": refusal.status,
+            "headers": [
+                *refusal.headers(),
+                (b"x-request-id", request_id),
+                (b"content-length", b"%d" % len(body)),
+            ],
+        }
+    )
+    await send({"type": "http.response.body", "body": body})
+
+
+def _broken_event(error: UpstreamError) -> bytes:
+    """The last event of a stream that broke, which OpenAI's clients raise."""
+    detail = {"error": {"message": f"The stream broke: {error}", "type": "server_error", "code": "upstream_failed"}}
+    return b"data: " + msgspec.json.encode(detail) + b"\n\n"

@@ -1,0 +1,92 @@
+"""The broker: carries events and actions between asyncio tasks and the dispatcher.
+
+Every call runs on one event loop and to its end, so there are no locks. A task that waits for a slot holds one future
+and nothing else: no polling, and one timer for the whole queue. What always holds: a request that entered leaves, by
+`complete`, by cancellation of the task that waits, or by a refusal; a grant that crosses a cancellation is given back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+
+from fairpool_gateway.config import PoolConfig
+from fairpool_gateway.cost import Used
+from fairpool_gateway.dispatcher import Action, Dispatcher, Grant, Request
+from fairpool_gateway.endpoints import Endpoint, EndpointSpec
+
+
+class Broker:
+    """One pool's dispatcher on the running event loop."""
+
+    def __init__(self, dispatcher: Dispatcher) -> None:
+        self.dispatcher = dispatcher
+        self._loop = asyncio.get_running_loop()
+        self._waiters: dict[Request, asyncio.Future[Endpoint]] = {}
+        self._timer: asyncio.TimerHandle | None = None
+
+    async def acquire(self, request: Request) -> Endpoint:
+        """Wait for a slot, and return the endpoint it is on; the caller must `complete` the request.
+
+        Raises:
+            Refused: it may not wait, or waited too long.
+        """
+        waiter: asyncio.Future[Endpoint] = self._loop.create_future()
+        self._waiters[request] = waiter
+        self._carry_out(self.dispatcher.arrive(self._loop.time(), request))
+        if waiter.done():
+            return waiter.result()
+        self._arm()
+        try:
+            return await waiter
+        except asyncio.CancelledError:
+            self._waiters.pop(request, None)
+            if not waiter.cancelled():
+                waiter.exception()  # A refusal crossed the cancellation; nobody is left to be told.
+            self.complete(request, None)
+            raise
+
+    def complete(self, request: Request, used: Used | None) -> None:
+        """The request needs its place or its slot no longer; only the first call counts."""
+        now = self._loop.time()
+        if used is None:
+            self._carry_out(self.dispatcher.cancel(now, request))
+        else:
+            self._carry_out(self.dispatcher.complete(now, request, used))
+
+    def replace_endpoints(self, specs: Iterable[EndpointSpec]) -> None:
+        """These are the endpoints from now on."""
+        self._carry_out(self.dispatcher.replace_endpoints(self._loop.time(), specs))
+
+    def configure(self, config: PoolConfig) -> None:
+        """These are the rules from now on."""
+        self._carry_out(self.dispatcher.configure(self._loop.time(), config))
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._arm()
+
+    def close(self) -> None:
+        """Stop the timer; whatever still waits is the business of its own task."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _carry_out(self, actions: list[Action]) -> None:
+        for action in actions:
+            waiter = self._waiters.pop(action.request, None)
+            if waiter is None or waiter.done():
+                continue
+            if isinstance(action, Grant):
+                waiter.set_result(action.endpoint)
+            else:
+                waiter.set_exception(action.refusal)
+
+    def _arm(self) -> None:
+        """Have one timer running while anything waits; it may fire early, never late."""
+        if self._timer is None and (due := self.dispatcher.next_tick()) is not None:
+            self._timer = self._loop.call_at(due, self._tick)
+
+    def _tick(self) -> None:
+        self._timer = None
+        self._carry_out(self.dispatcher.tick(self._loop.time()))
+        self._arm()

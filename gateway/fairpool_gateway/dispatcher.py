@@ -1,0 +1,236 @@
+"""The dispatcher: the loop of §7.1 as a state machine, so that every interleaving can be tested on fake time.
+
+Events go in (arrive, cancel, complete, endpoints, configure, tick), each with the time it happened; actions come out
+(grant a slot, refuse), to be carried out in order. It knows neither HTTP nor tasks. What always holds after every
+event: either nobody waits or no slot is free; a request is waiting, in flight or done, and moves only that way; a slot
+that was taken is given back exactly once. Whose head goes next is decided once per dispatch, however many slots came
+free (§5.2), and its cost is fixed at that moment (§5.1).
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from fairpool_gateway.admission import Admission
+from fairpool_gateway.config import PoolConfig
+from fairpool_gateway.cost import Estimator, Shape, Used
+from fairpool_gateway.decision_log import DecisionLog
+from fairpool_gateway.endpoints import Endpoint, Endpoints, EndpointSpec, Slot
+from fairpool_gateway.errors import NoEndpoint, QueueFull, QueueTimeout, Refused
+from fairpool_gateway.ordering import OrderingFactory
+from fairpool_gateway.placement import choose
+from fairpool_gateway.sfq import Decision, Scheduler
+
+
+class State(enum.Enum):
+    """Where a request is."""
+
+    NEW = enum.auto()
+    WAITING = enum.auto()
+    IN_FLIGHT = enum.auto()
+    DONE = enum.auto()
+
+
+class Request:
+    """One request on its way through the pool.
+
+    Attributes:
+        id: unique in this process.
+        tenant: whose it is; the one it is queued under, once it arrived.
+        shape: what its body says about its cost.
+        size: bytes it holds while it waits.
+        waited: seconds from its arrival to its dispatch, once dispatched.
+    """
+
+    __slots__ = ("id", "shape", "size", "slot", "state", "tenant", "waited")
+
+    def __init__(self, request_id: str, tenant: str, shape: Shape, size: int) -> None:
+        self.id = request_id
+        self.tenant = tenant
+        self.shape = shape
+        self.size = size
+        self.state = State.NEW
+        self.slot: Slot | None = None
+        self.waited = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """The request may now be sent to the endpoint."""
+
+    request: Request
+    endpoint: Endpoint
+
+
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    """The request waits no longer, and this is what its tenant is told."""
+
+    request: Request
+    refusal: Refused
+
+
+Action = Grant | Refuse
+
+
+@dataclass(slots=True)
+class Counts:
+    """What has happened so far, for metrics."""
+
+    arrived: int = 0
+    dispatched: int = 0
+    completed: int = 0
+    removed: int = 0
+    refused: int = 0
+    charged: int = 0
+    used: int = 0
+    waited: float = 0.0
+
+
+class Dispatcher:
+    """The three layers of one pool, admission, ordering and placement, and what goes between them."""
+
+    def __init__(
+        self, config: PoolConfig, *, ordering: OrderingFactory[Request] = Scheduler, log: DecisionLog | None = None
+    ) -> None:
+        self.config = config
+        self.counts = Counts()
+        self.endpoints = Endpoints()
+        self.estimator = Estimator(config.cost.model())
+        self.admission: Admission[Request] = Admission(config.queue)
+        self.ordering = ordering(
+            self._price,
+            weights=config.weights(),
+            default_weight=config.default_weight,
+            max_tenants=config.authentication.max_tenants,
+        )
+        self._log = log
+
+    def arrive(self, now: float, request: Request) -> list[Action]:
+        """A request wants a slot."""
+        self.counts.arrived += 1
+        request.tenant = tenant = self.ordering.identify(request.tenant)
+        try:
+            self.admission.enter(now, tenant, request, request.size)
+        except QueueFull as refusal:
+            return [self._refuse(request, refusal)]
+        request.state = State.WAITING
+        self.ordering.arrive(tenant, request)
+        if self._log:
+            self._log.arrive(now, tenant, self.ordering.weight(tenant), request.id, self._price(request))
+        return self._fill(now)
+
+    def cancel(self, now: float, request: Request) -> list[Action]:
+        """The request's client left: it gives up its place, or its slot at once."""
+        if request.state is State.WAITING:
+            self._remove(now, request)
+            return []
+        return self.complete(now, request, None)
+
+    def complete(self, now: float, request: Request, used: Used | None) -> list[Action]:
+        """The request needs its slot no longer. `used` is None where it failed, or told no usage."""
+        if request.state is not State.IN_FLIGHT or request.slot is None:
+            return []
+        request.state = State.DONE
+        request.slot.give_back()
+        self.counts.completed += 1
+        if used is not None:
+            self.counts.used += self.estimator.cost_of(used)
+            self.estimator.learn(request.tenant, request.shape, used)
+        if self._log:
+            self._log.complete(now, request.tenant, request.id, request.slot.endpoint.spec.id, used)
+        return self._fill(now)
+
+    def replace_endpoints(self, now: float, specs: Iterable[EndpointSpec]) -> list[Action]:
+        """These are the endpoints from now on; what is in flight on others goes on to its end."""
+        self.endpoints.replace(specs)
+        return self._fill(now)
+
+    def configure(self, now: float, config: PoolConfig) -> list[Action]:
+        """These are the rules from now on; no request is dropped, no meter moves (§5.1)."""
+        self._reweigh(now, self.config, config)
+        self.config = config
+        self.admission.settings = config.queue
+        self.estimator.configure(config.cost.model())
+        return []
+
+    def tick(self, now: float) -> list[Action]:
+        """Time has passed: refuse whatever has waited too long."""
+        return [self._expire(now, request) for request in self.admission.expired(now)]
+
+    def next_tick(self) -> float | None:
+        """When `tick` is due next; None if nothing waits."""
+        return self.admission.next_expiry()
+
+    def _fill(self, now: float) -> list[Action]:
+        """Dispatch while a slot is free and somebody waits, deciding anew for each (§7.1)."""
+        actions: list[Action] = []
+        while (endpoint := choose(self.endpoints)) is not None:
+            before = self.ordering.v
+            decision = self.ordering.dispatch()
+            if decision is None:
+                if self._log and self.ordering.v != before:
+                    self._log.reset(now, self.ordering.v)
+                break
+            actions.append(self._grant(now, decision, endpoint))
+        return actions
+
+    def _grant(self, now: float, decision: Decision[Request], endpoint: Endpoint) -> Grant:
+        request = decision.request
+        request.state = State.IN_FLIGHT
+        request.slot = endpoint.take(decision.cost)
+        request.waited = self.admission.dispatched(now, request)
+        counts = self.counts
+        counts.dispatched += 1
+        counts.charged += decision.cost
+        counts.waited += request.waited
+        if self._log:
+            self._log.dispatch(now, decision, request.id, self.ordering.v, endpoint.spec.id)
+        return Grant(request, endpoint)
+
+    def _expire(self, now: float, request: Request) -> Refuse:
+        waited = f"{self.config.queue.timeout:g} s"
+        retry_after = self.admission.retry_after(now)
+        self._remove(now, request)
+        if len(self.endpoints):
+            return self._refuse(
+                request,
+                QueueTimeout(
+                    f"No slot came free within {waited}: the pool is busy. Retry later.", retry_after=retry_after
+                ),
+            )
+        return self._refuse(
+            request,
+            NoEndpoint(f"No endpoint became ready within {waited}. Retry later.", retry_after=retry_after),
+        )
+
+    def _refuse(self, request: Request, refusal: Refused) -> Refuse:
+        request.state = State.DONE
+        self.counts.refused += 1
+        return Refuse(request, refusal)
+
+    def _remove(self, now: float, request: Request) -> None:
+        """Take a waiting request out; no slot came free, so nothing is dispatched and no meter moves."""
+        request.state = State.DONE
+        self.ordering.remove(request.tenant, request)
+        self.admission.leave(request)
+        self.counts.removed += 1
+        if self._log:
+            self._log.remove(now, request.tenant, request.id)
+
+    def _reweigh(self, now: float, old: PoolConfig, new: PoolConfig) -> None:
+        before, after = old.weights(), new.weights()
+        for tenant in sorted(before.keys() | after.keys()):
+            if before.get(tenant) != after.get(tenant):
+                self.ordering.reweigh(tenant, after.get(tenant))
+                if self._log:
+                    self._log.weight(now, tenant, after.get(tenant, new.default_weight))
+        if old.default_weight != new.default_weight:
+            self.ordering.reweigh_default(new.default_weight)
+            if self._log:
+                self._log.weight(now, None, new.default_weight)
+
+    def _price(self, request: Request) -> int:
+        return self.estimator.estimate(request.tenant, request.shape)

@@ -1,0 +1,99 @@
+"""The endpoints of a pool and their slots, so that what is in flight is counted once and given back once.
+
+A slot is the right to have one request outstanding on an endpoint. It belongs to the endpoint *object* it was taken
+from: an endpoint that leaves the pool and comes back under the same address, with another identity, starts empty,
+and slots of the one that left are given back to it without harm. What always holds: `in_flight` and `outstanding`
+are never negative, and equal the number and the cost of the slots that are out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointSpec:
+    """One endpoint as the configuration or discovery names it.
+
+    Attributes:
+        id: its identity: pod UID and port, or the configuration's name and address. Another id, another endpoint.
+        host: where it listens.
+        port: where it listens.
+        slots: how many requests it may have outstanding.
+    """
+
+    id: str
+    host: str
+    port: int
+    slots: int
+
+
+class Endpoint:
+    """One inference server, with what the gateway itself has outstanding on it.
+
+    Attributes:
+        spec: what was last said of it.
+        in_flight: slots that are taken.
+        outstanding: the cost of what is in flight, in tokens.
+    """
+
+    __slots__ = ("in_flight", "outstanding", "spec")
+
+    def __init__(self, spec: EndpointSpec) -> None:
+        self.spec = spec
+        self.in_flight = 0
+        self.outstanding = 0
+
+    @property
+    def has_free_slot(self) -> bool:
+        """Whether one more request may be sent here."""
+        return self.in_flight < self.spec.slots
+
+    def take(self, cost: int) -> Slot:
+        """Take one slot for a request of this cost."""
+        self.in_flight += 1
+        self.outstanding += cost
+        return Slot(self, cost)
+
+
+class Slot:
+    """One taken slot."""
+
+    __slots__ = ("_cost", "_held", "endpoint")
+
+    def __init__(self, endpoint: Endpoint, cost: int) -> None:
+        self.endpoint = endpoint
+        self._cost = cost
+        self._held = True
+
+    def give_back(self) -> None:
+        """Give the slot back to the endpoint it was taken from; only the first call counts."""
+        if self._held:
+            self._held = False
+            self.endpoint.in_flight -= 1
+            self.endpoint.outstanding -= self._cost
+
+
+class Endpoints:
+    """The endpoints that may be given work, by identity, in a stable order."""
+
+    def __init__(self) -> None:
+        self._by_id: dict[str, Endpoint] = {}
+
+    def __iter__(self) -> Iterator[Endpoint]:
+        return iter(self._by_id.values())
+
+    def __len__(self) -> int:
+        return len(self._by_id)
+
+    def replace(self, specs: Iterable[EndpointSpec]) -> None:
+        """Make these the endpoints: known identities keep their slots, others join or leave."""
+        self._by_id = {spec.id: self._updated(spec) for spec in specs}
+
+    def _updated(self, spec: EndpointSpec) -> Endpoint:
+        endpoint = self._by_id.get(spec.id)
+        if endpoint is None:
+            return Endpoint(spec)
+        endpoint.spec = spec
+        return endpoint

@@ -1,0 +1,66 @@
+"""The command `fairpool-gateway`: one pool's gateway from a configuration file."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from fairpool_gateway.app.server import Options, run
+from fairpool_gateway.config import load
+from fairpool_gateway.dispatcher import Request
+from fairpool_gateway.errors import ConfigInvalid
+from fairpool_gateway.ordering import OrderingFactory
+from fairpool_gateway.sfq import Scheduler
+
+EXIT_CONFIG = 2
+
+
+def main(arguments: Sequence[str] | None = None, *, ordering: OrderingFactory[Request] = Scheduler) -> int:
+    """Run the gateway; returns its exit status: 0, or 2 where the configuration cannot be used."""
+    parser = _parser()
+    parsed = parser.parse_args(arguments)
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s", stream=sys.stderr)
+    path: Path = parsed.config
+    try:
+        config = load(path.read_text(encoding="utf-8"), source=str(path), strict=True)
+    except OSError as error:
+        print(f"{path}: cannot be read: {error.strerror}", file=sys.stderr)
+        return EXIT_CONFIG
+    except ConfigInvalid as problem:
+        print(f"{path} cannot be used:", file=sys.stderr)
+        for line in problem.problems:
+            print(f"  {line}", file=sys.stderr)
+        return EXIT_CONFIG
+    if parsed.check:
+        print(f"{path}: good. Pool {config.pool}, {len(config.tenants)} tenants, {len(config.endpoints)} endpoints.")
+        return 0
+    run(
+        config,
+        Options(
+            config_path=path,
+            host=parsed.host,
+            port=parsed.port,
+            admin_host=parsed.admin_host,
+            admin_port=parsed.admin_port,
+            decision_log=parsed.decision_log,
+        ),
+        ordering=ordering,
+    )
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="fairpool-gateway", description="Serve one pool, as its configuration says.")
+    parser.add_argument(
+        "--config", type=Path, required=True, metavar="FILE", help="the pool, in YAML or JSON; followed"
+    )
+    parser.add_argument("--check", action="store_true", help="say what is wrong with FILE, and serve nothing")
+    parser.add_argument("--host", default="127.0.0.1", help="where tenants connect (default: %(default)s)")
+    parser.add_argument("--port", type=int, default=8080, help="0: chosen by the kernel (default: %(default)s)")
+    parser.add_argument("--admin-host", default="127.0.0.1", help="where health and metrics are (default: %(default)s)")
+    parser.add_argument("--admin-port", type=int, default=8081, help="0: chosen by the kernel (default: %(default)s)")
+    parser.add_argument("--decision-log", type=Path, metavar="FILE", help="write every decision there, as JSON lines")
+    return parser
