@@ -4,6 +4,9 @@
       FileInvalid          a file that a command was given cannot be used; names the file and the line
         LogInvalid           it is not a decision log
         TraceInvalid         it is not a trace of requests
+      SettingsInvalid      a simulated engine cannot be built from these settings
+      FaultUnknown         a fault was asked for that no engine knows
+      Refusal              what a simulated engine answers instead of tokens: one HTTP status, one body
 """
 
 from __future__ import annotations
@@ -29,3 +32,22 @@ class LogInvalid(FileInvalid):
 
 class TraceInvalid(FileInvalid):
     """The file is not a trace of requests."""
+
+
+class SettingsInvalid(LabError):
+    """A simulated engine cannot be built from these settings."""
+
+
+class FaultUnknown(LabError):
+    """A fault was asked for that no engine knows."""
+
+
+class Refusal(LabError):
+    """An error answer of a simulated engine. `kind` and `param` are the body's `type` and `param`."""
+
+    def __init__(self, status: int, message: str, *, kind: str = "BadRequestError", param: str | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+        self.kind = kind
+        self.param = param
