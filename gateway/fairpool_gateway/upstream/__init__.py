@@ -1,0 +1,8 @@
+"""One HTTP exchange with an endpoint: a lean client for the hot path, and the same client under httpx."""
+
+from fairpool_gateway.upstream.client import Client, request_head
+from fairpool_gateway.upstream.response import Response
+from fairpool_gateway.upstream.target import Target, Timeouts
+from fairpool_gateway.upstream.transport import Transport
+
+__all__ = ["Client", "Response", "Target", "Timeouts", "Transport", "request_head"]

@@ -1,0 +1,210 @@
+"""One connection to an endpoint: carries one exchange at a time, and keeps its time-outs.
+
+Bytes go out as they were given and come back through `Message`. The connection is returned to the pool while the
+last byte is being handled, before any reader runs; anything else that ends an exchange closes it at once.
+
+There is one timer per connection, and it is seldom set: it fires at a time not later than the deadline, which moves
+on with each byte, looks whether the deadline is still ahead, and if so is set again. An exchange in a busy pool
+touches no timer (each would cost 1 to 2 us).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import AsyncIterable
+from typing import Final, cast
+
+from fairpool_gateway.errors import UpstreamBroken, UpstreamError, UpstreamTimedOut
+from fairpool_gateway.upstream.pool import Pool
+from fairpool_gateway.upstream.response import Response
+from fairpool_gateway.upstream.target import Target, Timeouts
+
+HIGH_WATER: Final = 256 * 1024
+"""Bytes of an answer that wait for their reader before the endpoint is held back; one segment may come on top."""
+
+_CLOCK_STEP: Final = 0.001
+"""Seconds. uvloop counts timers in whole milliseconds, so that they may fire a little early."""
+
+
+class Connection(asyncio.Protocol):
+    """A connection to `target`, living from `connection_made` to `connection_lost`.
+
+    Args:
+        loop: the running event loop.
+        target: where it leads.
+        pool: where it waits between exchanges.
+        keepalive: seconds it may wait there.
+    """
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, target: Target, pool: Pool[Connection], keepalive: float
+    ) -> None:
+        self.lost: asyncio.Future[None] = loop.create_future()
+        self._loop = loop
+        self._target = target
+        self._pool = pool
+        self._keepalive = keepalive
+        self._response: Response | None = None
+        self._timeouts = Timeouts(math.inf, math.inf, math.inf)
+        self._transport: asyncio.Transport
+        self._reading_paused = False
+        self._uploading = False
+        self._writable: asyncio.Future[None] | None = None
+        self._deadline = self._alarm_at = math.inf
+        self._alarm: asyncio.TimerHandle | None = None
+
+    async def exchange(self, head: bytes, body: bytes | AsyncIterable[bytes], timeouts: Timeouts) -> Response:
+        """Send a request; returns when the first byte of the answer's body came, or its end.
+
+        Raises:
+            UpstreamBroken: the connection was lost, or the answer is no HTTP.
+            UpstreamTimedOut: no byte of the body in time.
+        """
+        if self._transport.is_closing():
+            raise UpstreamBroken("the connection was closed before the request", answered=False)
+        response = self._response = Response(self, self._loop, bodiless=head.startswith(b"HEAD "))
+        self._timeouts = timeouts
+        try:
+            if isinstance(body, bytes):
+                self._transport.writelines((head, body))
+            else:
+                await self._upload(response, head, body)
+            if self._response is response and not response.begun:
+                self._expect(timeouts.first_byte)
+            await response.arrival()
+        except BaseException:
+            response.close()
+            raise
+        return response
+
+    async def _upload(self, response: Response, head: bytes, body: AsyncIterable[bytes]) -> None:
+        """Send a body part by part, no faster than the endpoint takes it, until the answer ends or breaks."""
+        self._uploading = True
+        self._deadline = math.inf
+        self._transport.write(head)
+        async for part in body:
+            if self._response is not response:
+                return
+            self._transport.write(part)
+            if self._writable is not None:
+                self._expect(self._timeouts.idle)
+                await self._writable
+                self._deadline = math.inf
+        self._uploading = False
+
+    def abort(self) -> None:
+        """Close at once, whatever is going on."""
+        self._lose("the exchange was given up")
+
+    def resume(self) -> None:
+        """The reader has taken all there was."""
+        if self._reading_paused:
+            self._reading_paused = False
+            self._transport.resume_reading()
+            self._expect(self._timeouts.idle)
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """The event loop has connected."""
+        self._transport = cast(asyncio.Transport, transport)
+
+    def data_received(self, data: bytes) -> None:
+        """Bytes from the endpoint."""
+        response = self._response
+        if response is None:
+            self._close()
+            return
+        try:
+            response.feed(data)
+        except UpstreamBroken as broken:
+            self._end(broken)
+            return
+        if response.complete:
+            self._complete(response)
+        elif response.begun:
+            self._expect(self._timeouts.idle)
+            if response.held > HIGH_WATER:
+                self._reading_paused = True
+                self._deadline = math.inf
+                self._transport.pause_reading()
+            response.wake()
+
+    def eof_received(self) -> None:
+        """The endpoint will send no more."""
+        response = self._response
+        if response is not None:
+            response.feed_eof()
+            if response.complete:
+                self._complete(response)
+        self._lose("the endpoint closed the connection")
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The connection is closed, by whichever side."""
+        self._lose(f"the connection broke: {exc or 'closed'}")
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self.lost.set_result(None)
+
+    def pause_writing(self) -> None:
+        """The endpoint takes bytes slower than they come."""
+        self._writable = self._loop.create_future()
+
+    def resume_writing(self) -> None:
+        """The endpoint has caught up, or nothing will be sent any more."""
+        if self._writable is not None:
+            if not self._writable.done():
+                self._writable.set_result(None)
+            self._writable = None
+
+    def _complete(self, response: Response) -> None:
+        """The last byte was read. Into the pool, unless something of this exchange is still under way."""
+        self._response = None
+        busy = self._uploading or self._writable is not None
+        if response.reusable and not busy and self._pool.put(self._target, self):
+            self._expect(self._keepalive)
+        else:
+            self._close()
+        response.finish()
+
+    def _lose(self, why: str) -> None:
+        response = self._response
+        self._end(UpstreamBroken(why, answered=response is not None and response.received > 0))
+
+    def _end(self, error: UpstreamError) -> None:
+        """Close, and break the answer that is under way."""
+        response, self._response = self._response, None
+        self._close()
+        if response is not None:
+            response.finish(error)
+
+    def _close(self) -> None:
+        self._deadline = math.inf
+        self._pool.discard(self._target, self)
+        self._transport.abort()
+        self.resume_writing()
+
+    def _expect(self, seconds: float) -> None:
+        """From now on, so much silence ends what is going on."""
+        self._deadline = deadline = self._loop.time() + seconds
+        if deadline < self._alarm_at:
+            self._set_alarm(deadline)
+
+    def _set_alarm(self, when: float) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self._alarm_at = when
+        self._alarm = self._loop.call_at(when, self._on_alarm)
+
+    def _on_alarm(self) -> None:
+        self._alarm = None
+        self._alarm_at = math.inf
+        if self._deadline == math.inf:
+            return
+        if self._deadline > self._loop.time() + _CLOCK_STEP:
+            self._set_alarm(self._deadline)
+            return
+        response = self._response
+        if response is not None and (response.begun or self._uploading):
+            self._end(UpstreamTimedOut(f"silent for {self._timeouts.idle:g} s"))
+        else:
+            self._end(UpstreamTimedOut(f"no first byte within {self._timeouts.first_byte:g} s"))

@@ -1,0 +1,82 @@
+"""The reader's side of an answer: waiting for its bytes, holding the endpoint back, letting go."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Protocol
+
+from fairpool_gateway.errors import UpstreamError
+from fairpool_gateway.upstream.message import Message
+
+
+class Source(Protocol):
+    """What bytes come from: the connection, for as long as it carries this answer."""
+
+    def resume(self) -> None:
+        """The reader has taken all there was."""
+
+    def abort(self) -> None:
+        """The reader has gone: close at once."""
+
+
+class Response(Message):
+    """An answer whose status and headers came, with at least the first byte of the body or its end.
+
+    One task reads it: `read` until it returns nothing. `close` ends it early, and may always be called. A task
+    that is cancelled in `read` closes it too.
+    """
+
+    __slots__ = ("_broken", "_loop", "_source", "_waiter")
+
+    def __init__(self, source: Source, loop: asyncio.AbstractEventLoop, *, bodiless: bool) -> None:
+        super().__init__(bodiless=bodiless)
+        self._loop = loop
+        self._source: Source | None = source
+        self._waiter: asyncio.Future[None] | None = None
+        self._broken: UpstreamError | None = None
+
+    async def read(self) -> bytes:
+        """All of the body that came since the last call, at least a byte; nothing once the body has ended.
+
+        Raises:
+            UpstreamBroken: the answer ended before its end; what had come was returned before.
+            UpstreamTimedOut: the endpoint was silent for too long.
+        """
+        if not self.held and not self.complete:
+            await self.arrival()
+        data = self.take()
+        if self._source is not None:
+            self._source.resume()
+        return data
+
+    def close(self) -> None:
+        """Let go. An answer that is not complete takes its connection with it, which cancels the request."""
+        if self._source is not None:
+            self._source.abort()
+
+    async def arrival(self) -> None:
+        """Wait for bytes of the body or its end."""
+        while not self.held and not self.complete:
+            if self._broken is not None:
+                raise self._broken
+            self._waiter = self._loop.create_future()
+            try:
+                await self._waiter
+            except asyncio.CancelledError:
+                self.close()
+                raise
+
+    def wake(self) -> None:
+        """Something came that `arrival` waits for."""
+        waiter = self._waiter
+        if waiter is not None:
+            self._waiter = None
+            if not waiter.done():
+                waiter.set_result(None)
+
+    def finish(self, broken: UpstreamError | None = None) -> None:
+        """The connection carries this answer no longer."""
+        self._source = None
+        self._broken = broken
+        self.stop()
+        self.wake()
