@@ -1,14 +1,34 @@
-"""The command `fairpool`, the one door to the lab."""
+"""The command `fairpool`, the one door to the lab.
+
+Each command is a module of `commands`: `HELP` says what it is for, `configure(parser)` adds its options and sets the
+default `run`, a function from the parsed options to the exit status. What was given and cannot be used ends with one
+line and status 2, as argparse itself does it.
+"""
 
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
+
+from fairpool_lab.commands import gap
+from fairpool_lab.errors import LabError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command of the lab; returns its exit status."""
-    parser = argparse.ArgumentParser(prog="fairpool", description=__doc__)
-    parser.add_subparsers(dest="command", required=True)
-    parser.parse_args(arguments)
-    return 0
+    """Run one command; returns its exit status."""
+    options = _parser().parse_args(arguments)
+    try:
+        status: int = options.run(options)
+    except LabError as error:
+        print(f"fairpool: {error}", file=sys.stderr)
+        return 2
+    return status
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="fairpool", description="The laboratory of FairPool.")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    lab = commands.add_parser("lab", help="measure fairness").add_subparsers(metavar="COMMAND", required=True)
+    gap.configure(lab.add_parser("gap", help=gap.HELP, description=gap.HELP))
+    return parser

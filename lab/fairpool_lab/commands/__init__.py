@@ -1,0 +1,1 @@
+"""The commands of `fairpool`, a module each."""

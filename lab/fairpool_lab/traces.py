@@ -1,0 +1,142 @@
+"""Traces: who asked for how much, and when, in real traffic; read, cut and given weights for a replay.
+
+A trace is a CSV file with the columns `arrival_s`, `client`, `input_tokens` and `output_tokens`, in order of arrival;
+a client of the trace is a tenant here. A trace that does not make sense is refused whole, with the file and the line.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from fairpool_lab.errors import TraceInvalid
+
+EXCERPT: Final = Path(__file__).parent / "data" / "vtc_real_trace_excerpt.csv"
+"""The busiest four minutes of a public trace; where it comes from is said beside it."""
+
+WEIGHT_RULE: Final = (
+    "Tenants ranked by the tokens they ask for (input + 2 x output), the heaviest first, get weights 1, 2, 4 in turn."
+)
+
+_COLUMNS = ("arrival_s", "client", "input_tokens", "output_tokens")
+
+
+@dataclass(frozen=True, slots=True)
+class TraceRequest:
+    """One request of a trace: when it arrives, in seconds, whose it is, and how many tokens it takes."""
+
+    arrival: float
+    tenant: str
+    input_tokens: int
+    output_tokens: int
+
+    @property
+    def tokens(self) -> int:
+        """Its cost by the pool's defaults: input tokens, and output tokens twice."""
+        return self.input_tokens + 2 * self.output_tokens
+
+
+Trace = tuple[TraceRequest, ...]
+"""Requests in order of arrival."""
+
+
+def read(path: Path) -> Trace:
+    """Read a trace from its file.
+
+    Raises:
+        TraceInvalid: with the file and the line.
+    """
+    try:
+        with path.open(encoding="utf-8", newline="") as lines:
+            return parse(lines, str(path))
+    except OSError as error:
+        raise TraceInvalid(str(path), None, f"cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise TraceInvalid(str(path), None, "is not text in UTF-8") from error
+
+
+def parse(lines: Iterable[str], name: str = "trace") -> Trace:
+    """Read a trace from its lines.
+
+    Raises:
+        TraceInvalid: with the name given and the line.
+    """
+    rows = csv.reader(lines, strict=True, skipinitialspace=True)
+    trace: list[TraceRequest] = []
+    try:
+        columns = _columns(next(rows, []))
+        for row in rows:
+            trace.append(_request(columns, row, after=trace[-1].arrival if trace else 0.0))
+    except csv.Error as error:
+        raise TraceInvalid(name, rows.line_num, f"not CSV: {error}") from error
+    except ValueError as error:
+        raise TraceInvalid(name, rows.line_num or None, str(error)) from error
+    if not trace:
+        raise TraceInvalid(name, None, "holds no request")
+    return tuple(trace)
+
+
+def busiest(trace: Sequence[TraceRequest], seconds: float) -> Trace:
+    """The stretch of that length in which most tokens are asked for, the earliest of several; it begins at 0 s.
+
+    A stretch begins with a request and ends before `seconds` have passed; tokens count as in `TraceRequest.tokens`.
+    """
+    most, first, last = 0, 0, 0
+    tokens, end = 0, 0
+    for begin, request in enumerate(trace):
+        while end < len(trace) and trace[end].arrival < request.arrival + seconds:
+            tokens += trace[end].tokens
+            end += 1
+        if tokens > most:
+            most, first, last = tokens, begin, end
+        tokens -= request.tokens
+    return tuple(replace(request, arrival=request.arrival - trace[first].arrival) for request in trace[first:last])
+
+
+def weights(trace: Iterable[TraceRequest]) -> dict[str, int]:
+    """A weight for each tenant by `WEIGHT_RULE`, so that every weight has heavy and light tenants; ties go by name."""
+    demand = Counter[str]()
+    for request in trace:
+        demand[request.tenant] += request.tokens
+    ranked = sorted(demand, key=lambda tenant: (-demand[tenant], tenant))
+    return {tenant: (1, 2, 4)[rank % 3] for rank, tenant in enumerate(ranked)}
+
+
+def _columns(header: list[str]) -> list[str]:
+    if missing := [column for column in _COLUMNS if column not in header]:
+        raise ValueError(f"the column {missing[0]} is missing; a trace has {', '.join(_COLUMNS)}")
+    return header
+
+
+def _request(columns: list[str], row: list[str], *, after: float) -> TraceRequest:
+    """One line of a trace; a ValueError says what is wrong with it."""
+    if len(row) != len(columns):
+        raise ValueError(f"{len(row)} fields under {len(columns)} columns")
+    fields = dict(zip(columns, row, strict=True))
+    arrival = _seconds(fields, "arrival_s")
+    if arrival < after:
+        raise ValueError(f"arrival_s goes back from {after:g} to {arrival:g}")
+    if not fields["client"]:
+        raise ValueError("client is empty")
+    return TraceRequest(arrival, fields["client"], _tokens(fields, "input_tokens"), _tokens(fields, "output_tokens"))
+
+
+def _seconds(fields: dict[str, str], column: str) -> float:
+    try:
+        seconds = float(fields[column])
+    except ValueError:
+        seconds = math.nan
+    if not 0 <= seconds < math.inf:
+        raise ValueError(f"{column} is a number of seconds from 0 on, not {fields[column]!r}")
+    return seconds
+
+
+def _tokens(fields: dict[str, str], column: str) -> int:
+    if not fields[column].isdecimal():
+        raise ValueError(f"{column} is a whole number of tokens from 0 on, not {fields[column]!r}")
+    return int(fields[column])
