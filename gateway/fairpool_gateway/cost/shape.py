@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import msgspec
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(msgspec.Struct, frozen=True):
     """What the body of a request says about its cost.
 
     Attributes:
@@ -30,8 +27,14 @@ class Shape:
     generates: bool
 
 
-class Used(msgspec.Struct, frozen=True):
-    """Tokens that a request really used, as its endpoint counted them, or estimated from its events."""
+class Used(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Tokens that a request really used.
+
+    `told`: whether the endpoint counted them itself; if not, they were estimated from the events of its stream.
+    `events`: how many of these carried content, 0 where the answer was no stream.
+    """
 
     input: int
     output: int
+    events: int = 0
+    told: bool = True

@@ -1,0 +1,192 @@
+"""How much an engine has to read: the size of prompts, messages and parts, measured without decoding them.
+
+A string counts by the length of its JSON, so escapes make it larger than its text, by a factor that the learned
+tokens per byte absorb. Token numbers are counted by their commas and are exact. An image and the like stands for a
+constant, for its bytes say nothing about its tokens. What is not understood counts by the length of its JSON: nothing
+is ever too strange to be measured, and nothing that the engine may read counts zero.
+
+Objects are made for messages and parts only, and never so many that they matter (`crowded`).
+"""
+
+from __future__ import annotations
+
+from itertools import repeat
+from typing import Final
+
+import msgspec
+from msgspec import Raw
+
+MESSAGE_BYTES: Final = 16
+"""What a message counts beyond its text: role and separators, as chat templates write them."""
+
+IMAGE_TOKENS: Final = 1024
+"""About a megapixel, for common vision models."""
+
+AUDIO_TOKENS: Final = 1024
+"""Some 40 s, for common audio models."""
+
+VIDEO_TOKENS: Final = 8192
+"""32 frames of 256 tokens."""
+
+FILE_TOKENS: Final = 4096
+"""A few pages."""
+
+ABSENT: Final = Raw()
+
+_MEDIA = ((b"image", IMAGE_TOKENS), (b"video", VIDEO_TOKENS), (b"audio", AUDIO_TOKENS), (b"file", FILE_TOKENS))
+
+_PLAIN_TYPES = frozenset({b'"text"', b'"input_text"', b'"output_text"', b'"message"'})
+
+_DEEPEST = 3
+"""Content inside content, deeper than any API nests it, is measured by its length."""
+
+_SMALL = 1 << 16
+"""Bodies up to this length cannot hold enough objects to matter; longer arrays are counted in slices of it."""
+
+_MOST_OBJECTS = 20_000
+
+_FEW_OBJECTS = 256
+"""A body with fewer objects is searched for the next one, which is faster than counting where they are rare."""
+
+_QUOTE, _ARRAY, _OBJECT = b'"[{'
+
+
+class Item(msgspec.Struct, gc=False):
+    """A message, an item of a response's input, or a part of either: its type, and whatever may hold text."""
+
+    type: Raw = ABSENT
+    content: Raw = ABSENT
+    text: Raw = ABSENT
+    name: Raw = ABSENT
+    refusal: Raw = ABSENT
+    tool_calls: Raw = ABSENT
+    function_call: Raw = ABSENT
+    arguments: Raw = ABSENT
+    output: Raw = ABSENT
+    summary: Raw = ABSENT
+    reasoning: Raw = ABSENT
+    reasoning_content: Raw = ABSENT
+
+
+_decode_item = msgspec.json.Decoder(Item).decode
+_decode_items = msgspec.json.Decoder(list[Item]).decode
+
+
+def crowded(body: bytes) -> bool:
+    """Whether a body may hold more objects than are worth making; it is then measured by its length."""
+    if len(body) <= _SMALL:
+        return False
+    at = -1
+    for _ in repeat(None, _FEW_OBJECTS):
+        at = body.find(b"{", at + 1)
+        if at < 0:
+            return False
+    return body.count(b"{", at) > _MOST_OBJECTS
+
+
+class Size:
+    """How much there is to read, of all that was added: bytes of text, and tokens known already.
+
+    Args:
+        walk: whether messages and parts are looked into, rather than measured by their length.
+    """
+
+    __slots__ = ("_walk", "text", "tokens")
+
+    def __init__(self, *, walk: bool) -> None:
+        self.text = 0
+        self.tokens = 0
+        self._walk = walk
+
+    def add(self, raw: Raw, depth: int = 0) -> int:
+        """Add a field that holds text, token numbers, items, or arrays of these; returns how many prompts these are."""
+        view = memoryview(raw)
+        kind = view[0]
+        if kind == _QUOTE:
+            self.text += len(raw) - 2
+        elif kind == _ARRAY:
+            return self._add_array(raw, view, depth)
+        elif kind == _OBJECT and self._walk and 0 < depth <= _DEEPEST:
+            self._add_item(_decode_item(raw), depth)
+        elif bytes(view[:4]) != b"null":
+            self.text += len(raw)
+        return 1
+
+    def add_items(self, items: list[Item], depth: int = 0) -> None:
+        """Add a conversation (`depth` 0), or the parts of a message."""
+        if not depth:
+            self.text += MESSAGE_BYTES * len(items)
+        for item in items:
+            self._add_item(item, depth)
+
+    def _add_item(self, item: Item, depth: int) -> None:
+        before = self.text + self.tokens
+        if item.content is not ABSENT:
+            self.add(item.content, depth + 1)
+        for raw in (item.text, item.output, item.summary):
+            if raw is not ABSENT:
+                self.add(raw, depth + 1)
+        for raw in (
+            item.name,
+            item.refusal,
+            item.tool_calls,
+            item.function_call,
+            item.arguments,
+            item.reasoning,
+            item.reasoning_content,
+        ):
+            if raw is not ABSENT:
+                self.text += len(raw)
+        if item.type is not ABSENT:
+            self.tokens += _media_tokens(item.type)
+        elif depth and self.text + self.tokens == before:
+            # Some engines take a picture or a sound without its type.
+            self.tokens += IMAGE_TOKENS
+
+    def _add_array(self, raw: Raw, view: memoryview, depth: int) -> int:
+        """Add an array, whose first element says what all of them are."""
+        head = bytes(view[:64])
+        inner = head.lstrip(b"[ \t\r\n")
+        first = inner[:1]
+        if first == b'"':
+            strings = _count_strings(view)
+            self.text += max(0, len(view) - 3 * strings - 1)
+            return strings
+        if first.isdigit() or first == b"-":
+            self.tokens += _count(view, b",") + 1
+            of_arrays = head[: len(head) - len(inner)].count(b"[") > 1
+            return _count(view, b"[") - 1 if of_arrays else 1
+        if first == b"{" and self._walk and depth <= _DEEPEST:
+            try:
+                self.add_items(_decode_items(raw), depth)
+            except msgspec.ValidationError:
+                pass
+            else:
+                return 1
+        self.text += len(view)
+        return 1
+
+
+def _media_tokens(type_: Raw) -> int:
+    name = bytes(type_)
+    if name not in _PLAIN_TYPES:
+        for word, tokens in _MEDIA:
+            if word in name:
+                return tokens
+    return 0
+
+
+def _count(view: memoryview, byte: bytes) -> int:
+    """How often a byte occurs, without a copy that would leave the processor's cache."""
+    return sum(bytes(view[at : at + _SMALL]).count(byte) for at in range(0, len(view), _SMALL))
+
+
+def _count_strings(view: memoryview) -> int:
+    """How many strings an array of nothing else holds; one off where a slice cuts through an escape."""
+    quotes = 0
+    for at in range(0, len(view), _SMALL):
+        piece = bytes(view[at : at + _SMALL])
+        if b"\\" in piece:
+            piece = piece.replace(rb"\\", b"").replace(rb"\"", b"")
+        quotes += piece.count(b'"')
+    return max(1, quotes // 2)
