@@ -1,0 +1,109 @@
+"""Silence ends an exchange; work and a slow reader do not."""
+
+import asyncio
+
+import pytest
+from support.scripted_endpoint import deaf_port, until
+
+from fairpool_gateway.errors import ConnectFailed, UpstreamTimedOut
+from fairpool_gateway.upstream import Timeouts, request_head
+
+SHORT = 0.04
+
+
+class TestConnect:
+    async def test_neither_accepted_nor_refused(self, ask):
+        with deaf_port() as target, pytest.raises(ConnectFailed, match=r"within 0\.04 s") as caught:
+            await ask(target=target, connect=SHORT)
+        assert isinstance(caught.value.__cause__, TimeoutError)
+
+
+class TestFirstByte:
+    async def test_silent_endpoint(self, ask, endpoint):
+        task = ask(first_byte=SHORT)
+        peer = await endpoint.accept()
+        with pytest.raises(UpstreamTimedOut, match=r"no first byte within 0\.04 s"):
+            await task
+        await peer.gone()
+
+    async def test_headers_are_no_first_byte(self, ask, endpoint):
+        task = ask(first_byte=SHORT)
+        peer = await endpoint.accept()
+        await peer.request()
+        await peer.send(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n")
+        with pytest.raises(UpstreamTimedOut):
+            await task
+        await peer.gone()
+
+    async def test_on_a_used_connection_is_not_tried_again(self, ask, endpoint):
+        task = ask()
+        peer = await endpoint.accept()
+        await peer.request()
+        await peer.answer()
+        await task
+        with pytest.raises(UpstreamTimedOut):
+            await ask(first_byte=SHORT)
+        assert endpoint.accepted == 1
+
+
+class TestIdle:
+    async def streaming(self, ask, endpoint, **timeouts):
+        task = ask(**timeouts)
+        peer = await endpoint.accept()
+        await peer.request()
+        await peer.send(b"HTTP/1.1 200 OK\r\n\r\nfirst")
+        return peer, await task
+
+    async def test_silence_within_a_stream(self, ask, endpoint):
+        peer, response = await self.streaming(ask, endpoint, idle=SHORT)
+        assert await response.read() == b"first"
+        with pytest.raises(UpstreamTimedOut, match=r"silent for 0\.04 s"):
+            await response.read()
+        await peer.gone()
+
+    async def test_stream_may_last_for_longer_than_every_limit(self, ask, endpoint):
+        peer, response = await self.streaming(ask, endpoint, first_byte=2 * SHORT, idle=2 * SHORT)
+        assert await response.read() == b"first"
+        loop = asyncio.get_running_loop()
+        end = loop.time() + 5 * SHORT
+        while loop.time() < end:
+            reading = asyncio.create_task(response.read())
+            await asyncio.wait([reading], timeout=SHORT / 4)
+            await peer.send(b"more")
+            assert await reading == b"more"
+        response.close()
+
+    async def test_endpoint_that_a_slow_reader_holds_back_is_not_silent(self, ask, client, endpoint):
+        peer, response = await self.streaming(ask, endpoint, idle=SHORT)
+        pump = asyncio.create_task(peer.send(bytes(16 * 1024 * 1024)))
+        await until(lambda: any(connection._reading_paused for connection in client._connections))
+        await asyncio.wait([pump], timeout=3 * SHORT)
+        size = 0
+        while size < 5 + 16 * 1024 * 1024:
+            size += len(await response.read())
+        await pump
+        with pytest.raises(UpstreamTimedOut):
+            await response.read()
+
+    async def test_endpoint_that_takes_no_request_is_silent(self, client, endpoint):
+        async def body():
+            while True:
+                yield bytes(65536)
+
+        head = request_head(b"POST", b"/", [(b"Content-Length", b"100000000000")])
+        with pytest.raises(UpstreamTimedOut):
+            await client.send(endpoint.target, head, body(), Timeouts(10, 10, SHORT))
+        await (await endpoint.accept()).gone()
+
+    async def test_caller_that_is_slow_to_give_its_request_is_not_the_endpoints_silence(self, client, endpoint):
+        async def body():
+            yield b"ab"
+            await asyncio.sleep(3 * SHORT)
+            yield b"cd"
+
+        head = request_head(b"POST", b"/", [(b"Content-Length", b"4")])
+        task = asyncio.create_task(client.send(endpoint.target, head, body(), Timeouts(10, 2 * SHORT, SHORT)))
+        peer = await endpoint.accept()
+        assert (await peer.request())[1] == b"abcd"
+        await peer.answer()
+        assert (await task).complete
