@@ -130,7 +130,7 @@ class Drive:
             lasts = SMALL.step_base + SMALL.step_per_sequence * len(step) + prefill / SMALL.prefill_tokens_per_second
             assert self.ends - self.now == pytest.approx(lasts), "a step lasts as long as what is in it"
         else:
-            assert not self.batcher.running_count and not self.batcher.waiting_count, "idle beside work"
+            assert self.batcher.running_count + self.batcher.waiting_count == 0, "idle beside work"
 
     def check_end(self) -> None:
         everybody = set(range(len(self.sequences)))

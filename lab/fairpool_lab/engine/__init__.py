@@ -3,7 +3,7 @@
 `python -m fairpool_lab.engine --port 0` runs one; its first line on stdout is `engine listening on URL`. Behind the
 paths of vLLM stands a model of continuous batching (`batching`), so requests wait, share the batch, slow each other
 down and are preempted as on a GPU, only `--speed` times faster. Every answer follows from the seed and the request
-alone (`tokens`), so two runs differ in their timing but in no byte but ids and dates.
+alone (`tokens`), so two runs differ in timing, ids and dates, never in what a choice says.
 
 What is the engine's own, beside vLLM's paths:
 

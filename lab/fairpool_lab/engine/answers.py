@@ -204,7 +204,16 @@ class Completion(_Choices):
             self._base
             | {
                 "choices": [
-                    _completion_choice(index, choice.text.decode(), choice.finish) | {"prompt_logprobs": None}
+                    {
+                        "index": index,
+                        "text": choice.text.decode(),
+                        "logprobs": None,
+                        "finish_reason": choice.finish,
+                        "stop_reason": None,
+                        "token_ids": None,
+                        "prompt_logprobs": None,
+                        "prompt_token_ids": None,
+                    }
                     for index, choice in enumerate(choices)
                 ],
                 "service_tier": None,

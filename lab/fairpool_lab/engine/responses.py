@@ -127,7 +127,7 @@ class Responses:
     def _event(self, name: str, **data: Any) -> bytes:  # noqa: ANN401 - JSON
         data |= {"sequence_number": self._sequence, "type": name}
         self._sequence += 1
-        return b"event: " + name.encode() + b"\ndata: " + _encode(data) + b"\n\n"
+        return b"event: " + name.encode() + b"\ndata: " + _encode(dict(sorted(data.items()))) + b"\n\n"
 
 
 def _part(text: str, logprobs: list[object] | None = None) -> dict[str, Any]:

@@ -86,27 +86,32 @@ class Generation:
             self._waiter.set_result(None)
 
     def events(self, dialect: Dialect) -> bytes:
-        """What the stream has to say now: whole events of `tokens_per_event` tokens, and the ends of choices."""
-        every = self._every
+        """What the stream has to say now: events of `tokens_per_event` tokens and ends, the choices taking turns."""
         parts: list[bytes] = []
-        for choice in self.choices:
-            tokens = choice.generated
-            sent = choice.sent
-            if sent == _ALL:
-                continue
-            while tokens - sent > every or (tokens - sent == every and choice.finish is None):
-                parts.append(
-                    dialect.delta(choice.index, self._text(choice, sent, sent + every), sent + every, None, last=False)
-                )
-                sent += every
-            choice.sent = sent
-            choice.wake_at = sent + every
-            if choice.finish is not None:
-                self._untold -= 1
-                text = self._text(choice, sent, tokens)
-                parts.append(dialect.delta(choice.index, text, tokens, choice.finish, last=not self._untold))
-                choice.sent = _ALL
+        open_choices = [choice for choice in self.choices if choice.sent != _ALL]
+        while open_choices:
+            open_choices = [choice for choice in open_choices if self._tell(choice, dialect, parts)]
         return b"".join(parts)
+
+    def _tell(self, choice: Choice, dialect: Dialect, parts: list[bytes]) -> bool:
+        """Add the next event of a choice if there is one; returns whether there may be another."""
+        every = self._every
+        tokens = choice.total - choice.prompt_tokens
+        start = choice.sent
+        end = start + every
+        if tokens > end or (tokens == end and choice.finish is None):
+            parts.append(dialect.delta(choice.index, self._text(choice, start, end), end, None, last=False))
+            choice.sent = end
+            choice.wake_at = end + every
+            return tokens > end
+        if choice.finish is not None:
+            self._untold -= 1
+            text = self._text(choice, start, tokens)
+            parts.append(dialect.delta(choice.index, text, tokens, choice.finish, last=not self._untold))
+            choice.sent = _ALL
+        else:
+            choice.wake_at = end
+        return False
 
     def answered(self) -> list[Answered]:
         """All choices with their whole text."""

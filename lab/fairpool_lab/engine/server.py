@@ -102,8 +102,13 @@ class Engine:
 
     async def stop(self, grace: float = 1.0) -> None:
         """End all requests with what they have (`finish_reason` abort), and all connections within `grace` seconds."""
-        await self._end_refusal()
-        self._refuse()
+        await self._forget_reopening()
+        if self._listener is not None:
+            self._listener.close()
+            self._listener = None
+        if self._held is not None:
+            self._held.close()
+            self._held = None
         self.runner.abort_all()
         self.runner.close()
         if self._dating is not None:
@@ -123,8 +128,6 @@ class Engine:
             await connection.wire.lost()
         if self._state.tasks:
             await asyncio.wait(self._state.tasks)
-        if self._held is not None:
-            self._held.close()
 
     def drop_connections(self) -> None:
         """Reset all connections, as the machine of a dead engine does."""
@@ -138,7 +141,8 @@ class Engine:
         """
         self._faults.set(None)
         self.runner.slow_down(1)
-        await self._end_refusal()
+        await self._forget_reopening()
+        await self._listen()
         if fault is None:
             return
         if fault.kind is Kind.REFUSE:
@@ -187,12 +191,11 @@ class Engine:
         await asyncio.sleep(seconds)
         await self._listen()
 
-    async def _end_refusal(self) -> None:
+    async def _forget_reopening(self) -> None:
         if self._reopening is not None:
             self._reopening.cancel()
             await asyncio.wait((self._reopening,))
             self._reopening = None
-        await self._listen()
 
     def _date(self) -> None:
         """Keep the `date` header current."""
