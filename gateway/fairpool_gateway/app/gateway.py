@@ -29,7 +29,7 @@ class Gateway:
         self.models = frozenset(config.models)
         self.client = Client()
         self.broker = Broker(Dispatcher(config, ordering=ordering, log=log))
-        self.broker.replace_endpoints(config.endpoint_specs())
+        self.broker.replace_endpoints(_endpoint_specs(config))
         self.refusals: Counter[str] = Counter()
         self.config_problem: str | None = None
         self.draining = False
@@ -43,7 +43,7 @@ class Gateway:
         self.directory = Directory(config)
         self.models = frozenset(config.models)
         self.broker.configure(config)
-        self.broker.replace_endpoints(config.endpoint_specs())
+        self.broker.replace_endpoints(_endpoint_specs(config))
 
     def refuse_config(self, problem: ConfigInvalid) -> None:
         """An edit cannot be used: keep the last good configuration, and say so."""
@@ -65,3 +65,16 @@ class Gateway:
         """End what runs in the background."""
         self.broker.close()
         await self.client.aclose()
+
+
+def _endpoint_specs(config: PoolConfig) -> list[EndpointSpec]:
+    """The configured endpoints; one whose address changes under its name is another endpoint."""
+    return [
+        EndpointSpec(
+            id=f"{endpoint.name}@{endpoint.host}:{endpoint.port}",
+            host=endpoint.host,
+            port=endpoint.port,
+            slots=config.slots_of(endpoint),
+        )
+        for endpoint in config.endpoints
+    ]
