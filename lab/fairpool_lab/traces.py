@@ -56,8 +56,6 @@ def read(path: Path) -> Trace:
             return parse(lines, str(path))
     except OSError as error:
         raise TraceInvalid(str(path), None, f"cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise TraceInvalid(str(path), None, "is not text in UTF-8") from error
 
 
 def parse(lines: Iterable[str], name: str = "trace") -> Trace:
@@ -74,6 +72,8 @@ def parse(lines: Iterable[str], name: str = "trace") -> Trace:
             trace.append(_request(columns, row, after=trace[-1].arrival if trace else 0.0))
     except csv.Error as error:
         raise TraceInvalid(name, rows.line_num, f"not CSV: {error}") from error
+    except UnicodeDecodeError as error:
+        raise TraceInvalid(name, None, "is not text in UTF-8") from error
     except ValueError as error:
         raise TraceInvalid(name, rows.line_num or None, str(error)) from error
     if not trace:
