@@ -14,6 +14,7 @@ ends with a dispatch to i, or no positive gap at all.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -108,41 +109,38 @@ class _Tenant:
 class _Lead:
     """The lead `D` of i over j: where in this joint period intervals had best begin, and the worst one ever seen.
 
-    `floor` is the least `D` and `low` the least `D + l_j`, each with the event after which it held and that `l_j`.
+    `floor` is the least `D` and `low` the least `D + l_j`; with each, after which event and with which `l_j` it held.
     """
 
-    __slots__ = ("ahead", "behind", "floor", "greatest", "low", "tightest")
+    __slots__ = ("floor", "floor_at", "greatest", "low", "low_at", "most", "tightest", "worst")
 
-    def __init__(self, ahead: _Tenant, behind: _Tenant) -> None:
-        self.ahead = ahead
-        self.behind = behind
+    def __init__(self) -> None:
+        self.most = self.worst = -math.inf
         self.greatest: Gap | None = None
         self.tightest: Gap | None = None
-        self.floor = self.low = (0, 0, 0)
 
-    def begin(self, seq: int) -> None:
-        """A joint period begins: so may an interval."""
-        lead, last = self.ahead.charged - self.behind.charged, self.behind.last
-        self.floor = (lead, seq, last)
-        self.low = (lead + last, seq, last)
+    def begin(self, lead: int, last: int, seq: int) -> None:
+        """A joint period begins, and so may an interval; j was last charged `last`."""
+        self.floor, self.low = lead, lead + last
+        self.floor_at = self.low_at = (seq, last)
 
-    def fall(self, seq: int) -> None:
-        """Behind was dispatched: an interval had perhaps better begin here."""
-        lead, last = self.ahead.charged - self.behind.charged, self.behind.last
-        if lead < self.floor[0]:
-            self.floor = (lead, seq, last)
-        if lead + last < self.low[0]:
-            self.low = (lead + last, seq, last)
+    def fall(self, lead: int, last: int, seq: int) -> None:
+        """Now j was dispatched and charged `last`: an interval had perhaps better begin here."""
+        if lead < self.floor:
+            self.floor, self.floor_at = lead, (seq, last)
+        if lead + last < self.low:
+            self.low, self.low_at = lead + last, (seq, last)
 
-    def rise(self, seq: int) -> None:
-        """Ahead was dispatched: an interval that ends here is perhaps the worst."""
-        lead, last = self.ahead.charged - self.behind.charged, self.ahead.last
-        floor, after, before = self.floor
-        if self.greatest is None or lead - floor > self.greatest.gap:
-            self.greatest = Gap(self.ahead.name, self.behind.name, after, seq, lead - floor, last + before)
-        low, after, before = self.low
-        if self.tightest is None or lead - last - low > self.tightest.gap - self.tightest.bound:
-            self.tightest = Gap(self.ahead.name, self.behind.name, after, seq, lead - low + before, last + before)
+    def rise(self, lead: int, last: int, seq: int, ahead: str, behind: str) -> None:
+        """Now i was dispatched and charged `last`: an interval that ends here is perhaps the worst."""
+        if lead - self.floor > self.most:
+            self.most = lead - self.floor
+            after, before = self.floor_at
+            self.greatest = Gap(ahead, behind, after, seq, lead - self.floor, last + before)
+        if lead - last - self.low > self.worst:
+            self.worst = lead - last - self.low
+            after, before = self.low_at
+            self.tightest = Gap(ahead, behind, after, seq, lead - self.low + before, last + before)
 
 
 class GapMeter:
@@ -181,19 +179,20 @@ class GapMeter:
     def _join(self, tenant: _Tenant, seq: int) -> None:
         for other in self._backlogged.values():
             for ahead, behind in ((tenant, other), (other, tenant)):
-                if behind.name not in ahead.leads:
-                    ahead.leads[behind.name] = _Lead(ahead, behind)
-                ahead.leads[behind.name].begin(seq)
+                lead = ahead.leads.get(behind.name) or ahead.leads.setdefault(behind.name, _Lead())
+                lead.begin(ahead.charged - behind.charged, behind.last, seq)
         self._backlogged[tenant.name] = tenant
 
     def _dispatched(self, tenant: _Tenant, event: Dispatch) -> None:
         self._dispatches += 1
         tenant.charged += event.charge
         tenant.last = event.charge
+        name, charged, last, seq = tenant.name, tenant.charged, tenant.last, event.seq
         for other in self._backlogged.values():
             if other is not tenant:
-                tenant.leads[other.name].rise(event.seq)
-                other.leads[tenant.name].fall(event.seq)
+                lead = charged - other.charged
+                tenant.leads[other.name].rise(lead, last, seq, name, other.name)
+                other.leads[name].fall(-lead, last, seq)
 
     def _left(self, tenant: _Tenant) -> None:
         tenant.waiting -= 1
