@@ -11,7 +11,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from fairpool_lab.commands import gap
+from fairpool_lab.commands import demo, gap
 from fairpool_lab.errors import LabError
 
 
@@ -29,6 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="fairpool", description="The laboratory of FairPool.")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    demo.register(commands)
     lab = commands.add_parser("lab", help="measure fairness").add_subparsers(metavar="COMMAND", required=True)
     gap.configure(lab.add_parser("gap", help=gap.HELP, description=gap.HELP))
     return parser

@@ -1,10 +1,13 @@
 """The lab's one tree of exceptions: every message says what to correct, and where.
 
+Messages are written for whoever typed the command.
+
     LabError
       FileInvalid          a file that a command was given cannot be used; names the file and the line
         LogInvalid           it is not a decision log
         TraceInvalid         it is not a trace of requests
       SettingsInvalid      a simulated engine cannot be built from these settings
+      ProcessFailed        a process that a command runs did not start
       FaultUnknown         a fault was asked for that no engine knows
       Refusal              what a simulated engine answers instead of tokens: one HTTP status, one body
 """
@@ -36,6 +39,10 @@ class TraceInvalid(FileInvalid):
 
 class SettingsInvalid(LabError):
     """A simulated engine cannot be built from these settings."""
+
+
+class ProcessFailed(LabError):
+    """A process that a command runs did not start; quotes what it said last."""
 
 
 class FaultUnknown(LabError):

@@ -1,0 +1,319 @@
+"""The dispatcher under every interleaving of events, on fake time."""
+
+import pytest
+from hypothesis import Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    Bundle,
+    RuleBasedStateMachine,
+    consumes,
+    initialize,
+    invariant,
+    rule,
+    run_state_machine_as_test,
+)
+from support.config import pool_config
+from support.requests import request
+
+from fairpool_gateway.cost import Used
+from fairpool_gateway.decision_log import DecisionLog
+from fairpool_gateway.dispatcher import Dispatcher, Grant, Refuse, State
+from fairpool_gateway.endpoints import EndpointSpec, Slot
+from fairpool_gateway.errors import NoEndpoint, QueueFull, QueueTimeout
+from fairpool_gateway.placement import choose
+
+TENANTS = ("a", "b", "c", "stranger")
+WEIGHTS = {"a": 1, "b": 2, "c": 1000}
+
+
+def spec(number, slots=2):
+    return EndpointSpec(f"e{number}", "127.0.0.1", 9000 + number, slots)
+
+
+def config(weights=None, **queue):
+    weights = WEIGHTS if weights is None else weights
+    return pool_config(tenants=[{"name": name, "weight": weight} for name, weight in weights.items()], queue=queue)
+
+
+def dispatcher(*, endpoints=(), dispatcher_class=Dispatcher, log=None, **queue):
+    made = dispatcher_class(config(**queue), log=log)
+    made.replace_endpoints(0.0, endpoints)
+    return made
+
+
+def granted(actions):
+    return [action.request.id for action in actions if isinstance(action, Grant)]
+
+
+class Interleavings(RuleBasedStateMachine):
+    """Random events; what must hold is checked after each."""
+
+    dispatcher_class = Dispatcher
+    requests = Bundle("requests")
+
+    def __init__(self):
+        super().__init__()
+        self.now = 0.0
+        self.made = 0
+        self.by_state = {}
+        self.slots = {}
+        self.lines = []
+        log = DecisionLog(self.lines.append, pool="p", weights=WEIGHTS, default_weight=100)
+        self.dispatcher = self.dispatcher_class(
+            config(maxRequests=12, perTenant={"maxRequests": 6}, timeout="5s"), log=log
+        )
+
+    def carry_out(self, actions):
+        for action in actions:
+            made = action.request
+            if isinstance(action, Grant):
+                assert self.by_state[made] is State.WAITING
+                self.by_state[made] = State.IN_FLIGHT
+                assert made.slot not in self.slots
+                self.slots[made.slot] = action.endpoint
+            else:
+                assert isinstance(action, Refuse)
+                assert self.by_state[made] is State.WAITING
+                self.by_state[made] = State.DONE
+
+    @initialize(slots=st.integers(1, 3), count=st.integers(0, 3))
+    def start(self, slots, count):
+        self.carry_out(self.dispatcher.replace_endpoints(self.now, [spec(n, slots) for n in range(count)]))
+
+    @rule(target=requests, tenant=st.sampled_from(TENANTS), text=st.integers(0, 5000))
+    def arrive(self, tenant, text):
+        self.made += 1
+        made = request(f"r{self.made}", tenant, text_bytes=text)
+        self.by_state[made] = State.WAITING
+        self.carry_out(self.dispatcher.arrive(self.now, made))
+        return made
+
+    @rule(made=requests)
+    def leave(self, made):
+        if self.by_state[made] is State.WAITING:
+            self.by_state[made] = State.DONE
+        self.end(made, self.dispatcher.cancel)
+
+    @rule(
+        made=consumes(requests), used=st.one_of(st.none(), st.builds(Used, st.integers(0, 5000), st.integers(0, 900)))
+    )
+    def complete(self, made, used):
+        if self.by_state[made] is State.WAITING:
+            return
+        self.end(made, lambda now, ended: self.dispatcher.complete(now, ended, used))
+
+    def end(self, made, event):
+        if self.by_state[made] is State.IN_FLIGHT:
+            self.by_state[made] = State.DONE
+            del self.slots[made.slot]
+        self.carry_out(event(self.now, made))
+
+    @rule(slots=st.lists(st.integers(1, 3), max_size=3), first=st.integers(0, 2))
+    def change_endpoints(self, slots, first):
+        specs = [spec(first + number, count) for number, count in enumerate(slots)]
+        self.carry_out(self.dispatcher.replace_endpoints(self.now, specs))
+
+    @rule(
+        weights=st.dictionaries(st.sampled_from(TENANTS), st.integers(1, 1000)), timeout=st.sampled_from(["1s", "9s"])
+    )
+    def edit_config(self, weights, timeout):
+        edited = config(weights, maxRequests=12, perTenant={"maxRequests": 6}, timeout=timeout)
+        self.carry_out(self.dispatcher.configure(self.now, edited))
+
+    @rule(seconds=st.floats(0.0, 6.0))
+    def tick(self, seconds):
+        self.now += seconds
+        self.carry_out(self.dispatcher.tick(self.now))
+        due = self.dispatcher.next_tick()
+        assert due is None or due > self.now
+
+    @invariant()
+    def nobody_waits_beside_a_free_slot(self):
+        assert not (self.dispatcher.ordering.waiting and choose(self.dispatcher.endpoints))
+
+    @invariant()
+    def what_was_taken_is_what_is_out(self):
+        for endpoint in self.dispatcher.endpoints:
+            mine = [slot for slot, owner in self.slots.items() if owner is endpoint]
+            assert endpoint.in_flight == len(mine)
+            assert endpoint.outstanding >= 0
+
+    @invariant()
+    def every_request_is_where_it_was_said_to_be(self):
+        waiting = sum(state is State.WAITING for state in self.by_state.values())
+        assert self.dispatcher.ordering.waiting == self.dispatcher.admission.waiting == waiting
+        assert all(made.state is state for made, state in self.by_state.items())
+
+    def teardown(self):
+        for made, state in list(self.by_state.items()):
+            if state is State.WAITING:
+                self.leave(made)
+        for made in [made for made, state in self.by_state.items() if state is State.IN_FLIGHT]:
+            self.end(made, self.dispatcher.cancel)
+        assert not self.slots
+        assert all(endpoint.in_flight == endpoint.outstanding == 0 for endpoint in self.dispatcher.endpoints)
+        assert self.dispatcher.admission.bytes == 0
+        counts = self.dispatcher.counts
+        assert counts.dispatched == counts.completed
+
+
+TestInterleavings = Interleavings.TestCase
+TestInterleavings.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+
+
+class OnePlacementPerEvent(Dispatcher):
+    """Broken: looks for one free slot only, however many came free."""
+
+    def _fill(self, now):
+        endpoint = choose(self.endpoints)
+        decision = self.ordering.dispatch() if endpoint else None
+        return [self._grant(now, decision, endpoint)] if decision else []
+
+
+class KeepsSlotOnCancel(Dispatcher):
+    """Broken: a client that leaves while its request runs keeps the slot."""
+
+    def cancel(self, now, made):
+        return super().cancel(now, made) if made.state is State.WAITING else []
+
+
+class GivesBackTwice(Dispatcher):
+    """Broken: a slot is given back whenever a completion is told, also of a request that is done."""
+
+    def complete(self, now, made, used):
+        if made.state is State.DONE and made.slot is not None:
+            made.slot.endpoint.in_flight -= 1
+        return super().complete(now, made, used)
+
+
+class StaysInTheOrder(Dispatcher):
+    """Broken: a request that expires is refused, but keeps its place in the order."""
+
+    def _remove(self, now, made):
+        made.state = State.DONE
+        self.admission.leave(made)
+
+
+@pytest.mark.parametrize("broken", [OnePlacementPerEvent, KeepsSlotOnCancel, GivesBackTwice, StaysInTheOrder])
+def test_the_state_machine_catches(broken):
+    class Broken(Interleavings):
+        dispatcher_class = broken
+
+    found = settings(
+        max_examples=300,
+        stateful_step_count=40,
+        deadline=None,
+        database=None,
+        derandomize=True,
+        phases=[Phase.generate],
+    )
+    with pytest.raises((AssertionError, KeyError)):
+        run_state_machine_as_test(Broken, settings=found)
+
+
+class TestArrival:
+    def test_a_free_slot_is_given_at_once(self):
+        pool = dispatcher(endpoints=[spec(0)])
+        assert granted(pool.arrive(0.0, request("r1", "a"))) == ["r1"]
+
+    def test_without_an_endpoint_it_waits(self):
+        pool = dispatcher()
+        assert pool.arrive(0.0, request("r1", "a")) == []
+        assert granted(pool.replace_endpoints(1.0, [spec(0)])) == ["r1"]
+
+    def test_beyond_the_tenants_bound_it_is_refused_and_leaves_no_trace(self):
+        pool = dispatcher(perTenant={"maxRequests": 1})
+        pool.arrive(0.0, request("r1", "a"))
+        (refuse,) = pool.arrive(0.0, request("r2", "a"))
+        assert isinstance(refuse.refusal, QueueFull)
+        assert refuse.refusal.retry_after == 60
+        assert pool.admission.waiting == 1
+        assert pool.arrive(0.0, request("r3", "b")) == []
+
+    def test_beyond_the_pools_bytes_it_is_refused(self):
+        pool = dispatcher(maxBytes=100, maxRequestBytes=100)
+        assert pool.arrive(0.0, request("r1", "a", size=60)) == []
+        (refuse,) = pool.arrive(0.0, request("r2", "b", size=60))
+        assert isinstance(refuse.refusal, QueueFull)
+
+
+class TestPlacement:
+    def test_the_endpoint_with_the_least_cost_outstanding_takes_the_next(self):
+        pool = dispatcher(endpoints=[spec(0), spec(1)])
+        pool.arrive(0.0, request("long", "a", text_bytes=40_000))
+        pool.arrive(0.0, request("short", "a"))
+        (grant,) = pool.arrive(0.0, request("next", "a"))
+        assert grant.endpoint.spec.id == "e1"
+
+    def test_an_endpoint_that_comes_back_with_another_identity_starts_empty(self):
+        pool = dispatcher(endpoints=[spec(0, slots=1)])
+        first = request("r1", "a")
+        pool.arrive(0.0, first)
+        again = EndpointSpec("e0-reborn", "127.0.0.1", 9000, 1)
+        pool.replace_endpoints(1.0, [again])
+        assert granted(pool.arrive(2.0, request("r2", "a"))) == ["r2"]
+        pool.complete(3.0, first, None)
+        (endpoint,) = pool.endpoints
+        assert endpoint.in_flight == 1
+
+
+class TestTimeOut:
+    def test_it_is_told_that_the_pool_is_busy_while_endpoints_are_there(self):
+        pool = dispatcher(endpoints=[spec(0, slots=1)], timeout="45s")
+        pool.arrive(0.0, request("runs", "a"))
+        pool.arrive(1.0, request("waits", "a"))
+        assert pool.next_tick() == 46.0
+        assert pool.tick(45.9) == []
+        (refuse,) = pool.tick(46.0)
+        assert isinstance(refuse.refusal, QueueTimeout)
+        assert 1 <= refuse.refusal.retry_after <= 60
+        assert pool.next_tick() is None
+
+    def test_it_is_told_that_no_endpoint_is_there_when_none_is(self):
+        pool = dispatcher(timeout="45s")
+        pool.arrive(0.0, request("waits", "a"))
+        (refuse,) = pool.tick(45.0)
+        assert isinstance(refuse.refusal, NoEndpoint)
+
+
+class TestOrder:
+    def test_costs_are_fixed_at_dispatch_with_what_was_learned_by_then(self):
+        pool = dispatcher(endpoints=[spec(0, slots=1)])
+        runs, waits = request("runs", "a"), request("waits", "a")
+        pool.arrive(0.0, runs)
+        pool.arrive(0.0, waits)
+        pool.complete(1.0, runs, Used(10, 10_000))
+        (endpoint,) = pool.endpoints
+        assert endpoint.outstanding > 10_000
+
+    def test_a_removal_never_resets_the_meters(self):
+        pool = dispatcher(endpoints=[spec(0, slots=1)])
+        pool.arrive(0.0, request("runs", "a"))
+        alone = request("waits", "a")
+        pool.arrive(0.0, alone)
+        before = pool.ordering.v
+        pool.cancel(1.0, alone)
+        assert pool.ordering.v == before
+
+    def test_a_new_weight_counts_from_the_next_charge(self):
+        lines = []
+        log = DecisionLog(lines.append, pool="p", weights=WEIGHTS, default_weight=100)
+        pool = dispatcher(endpoints=[spec(0, slots=1)], log=log)
+        first = request("r1", "a")
+        pool.arrive(0.0, first)
+        pool.arrive(0.0, request("r2", "a"))
+        pool.configure(1.0, config({"a": 4}))
+        pool.complete(2.0, first, None)
+        dispatches = [line for line in lines if b'"dispatch"' in line]
+        assert b'"weight":1,' in dispatches[0]
+        assert b'"weight":4,' in dispatches[1]
+
+
+def test_a_slot_is_given_back_once_however_often_it_is_asked():
+    pool = dispatcher(endpoints=[spec(0)])
+    (endpoint,) = pool.endpoints
+    slot = endpoint.take(7)
+    assert isinstance(slot, Slot)
+    slot.give_back()
+    slot.give_back()
+    assert (endpoint.in_flight, endpoint.outstanding) == (0, 0)
