@@ -46,7 +46,7 @@ class Peer:
         await self.send(b"HTTP/1.1 200 OK\r\n%bContent-Length: %d\r\n\r\n%b" % (headers, len(body), body))
 
     async def gone(self) -> None:
-        """Wait until the other side has closed the connection, however it did."""
+        """Wait until the other side has closed the connection, however it did; at once is what is expected."""
         async with asyncio.timeout(PATIENCE):
             with contextlib.suppress(ConnectionError):
                 while await self._reader.read(65536):
@@ -55,6 +55,10 @@ class Peer:
     def end(self) -> None:
         """Close in good order."""
         self._writer.close()
+
+    def end_sending(self) -> None:
+        """Close this direction only."""
+        self._writer.write_eof()
 
     def reset(self) -> None:
         """Cut the connection, so that the other side gets an error."""

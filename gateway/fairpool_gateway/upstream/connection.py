@@ -68,30 +68,30 @@ class Connection(asyncio.Protocol):
         try:
             if isinstance(body, bytes):
                 self._transport.writelines((head, body))
+                self._await_endpoint()
             else:
-                await self._upload(response, head, body)
-            if self._response is response and not response.begun:
-                self._expect(timeouts.first_byte)
+                await self._upload(head, body)
             await response.arrival()
         except BaseException:
             response.close()
             raise
         return response
 
-    async def _upload(self, response: Response, head: bytes, body: AsyncIterable[bytes]) -> None:
+    async def _upload(self, head: bytes, body: AsyncIterable[bytes]) -> None:
         """Send a body part by part, no faster than the endpoint takes it, until the answer ends or breaks."""
         self._uploading = True
-        self._deadline = math.inf
         self._transport.write(head)
+        self._await_endpoint()
         async for part in body:
-            if self._response is not response:
+            if self._response is None:
                 return
             self._transport.write(part)
             if self._writable is not None:
-                self._expect(self._timeouts.idle)
+                self._await_endpoint()
                 await self._writable
-                self._deadline = math.inf
+                self._await_endpoint()
         self._uploading = False
+        self._await_endpoint()
 
     def abort(self) -> None:
         """Close at once, whatever is going on."""
@@ -102,7 +102,7 @@ class Connection(asyncio.Protocol):
         if self._reading_paused:
             self._reading_paused = False
             self._transport.resume_reading()
-            self._expect(self._timeouts.idle)
+            self._await_endpoint()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """The event loop has connected."""
@@ -122,11 +122,10 @@ class Connection(asyncio.Protocol):
         if response.complete:
             self._complete(response)
         elif response.begun:
-            self._expect(self._timeouts.idle)
             if response.held > HIGH_WATER:
                 self._reading_paused = True
-                self._deadline = math.inf
                 self._transport.pause_reading()
+            self._await_endpoint()
             response.wake()
 
     def eof_received(self) -> None:
@@ -182,6 +181,20 @@ class Connection(asyncio.Protocol):
         self._pool.discard(self._target, self)
         self._transport.abort()
         self.resume_writing()
+
+    def _await_endpoint(self) -> None:
+        """From now on the endpoint's silence counts, if it is its turn to speak, or to take what we send."""
+        response = self._response
+        if response is None:
+            return
+        waiting_for_reader = self._reading_paused
+        waiting_for_caller = self._uploading and self._writable is None
+        if waiting_for_reader or waiting_for_caller:
+            self._deadline = math.inf
+        elif response.begun or self._uploading:
+            self._expect(self._timeouts.idle)
+        else:
+            self._expect(self._timeouts.first_byte)
 
     def _expect(self, seconds: float) -> None:
         """From now on, so much silence ends what is going on."""

@@ -1,10 +1,11 @@
 """Every test here runs on the loop of production and on the standard library's."""
 
 import asyncio
+import math
 
 import pytest
 import uvloop
-from support.scripted_endpoint import ScriptedEndpoint
+from support.scripted_endpoint import PATIENCE, ScriptedEndpoint
 
 from fairpool_gateway.upstream import Client, Timeouts, request_head
 
@@ -19,10 +20,19 @@ async def endpoint():
         yield endpoint
 
 
+@pytest.fixture(autouse=True)
+async def nothing_unhandled():
+    """No callback fails and no failure is left unread in silence."""
+    unhandled = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: unhandled.append(context))
+    yield
+    assert not unhandled
+
+
 @pytest.fixture
 async def client():
-    """A client, and the proof that it leaves neither a connection nor a pool behind."""
-    client = Client()
+    """A client that gives no connection up on its own, and the proof that it leaves none behind."""
+    client = Client(keepalive=math.inf)
     yield client
     await client.aclose()
     assert not client._connections
@@ -31,12 +41,17 @@ async def client():
 
 @pytest.fixture
 def ask(client, endpoint):
-    """Start an exchange with the endpoint, as a task."""
+    """Start an exchange with the endpoint, as a task, without limits but for those that are given."""
 
-    def ask(body=b"", *, method=b"POST", target=None, connect=10.0, first_byte=10.0, idle=10.0):
+    def ask(body=b"", *, method=b"POST", target=None, connect=math.inf, first_byte=math.inf, idle=math.inf):
         framing = [(b"Content-Length", str(len(body)).encode())] if isinstance(body, bytes) else []
         head = request_head(method, b"/v1/echo", [(b"Host", b"endpoint"), *framing])
         timeouts = Timeouts(connect, first_byte, idle)
-        return asyncio.create_task(client.send(target or endpoint.target, head, body, timeouts))
+
+        async def exchange():
+            async with asyncio.timeout(PATIENCE):
+                return await client.send(target or endpoint.target, head, body, timeouts)
+
+        return asyncio.create_task(exchange())
 
     return ask

@@ -125,3 +125,13 @@ class TestBodyInParts:
         peer.reset()
         await asyncio.wait([task])
         assert not task.exception().answered
+
+
+class TestBodyInOnePiece:
+    async def test_that_is_not_taken_leaves_no_connection_to_use_again(self, ask, client, endpoint):
+        task = ask(bytes(MUCH))
+        peer = await endpoint.accept()
+        await peer.send(b"HTTP/1.1 413 Content Too Large\r\nContent-Length: 3\r\n\r\ntoo")
+        response = await task
+        assert await response.read() == b"too"
+        await peer.gone()

@@ -1,6 +1,7 @@
 """What goes out and what comes back, over real sockets."""
 
 import asyncio
+import gc
 import math
 
 import pytest
@@ -8,8 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from support.answers import answers
 from support.scripted_endpoint import refusing_port, until
 
-from fairpool_gateway.errors import ConnectFailed, UpstreamBroken
-from fairpool_gateway.upstream import Client, Target, request_head
+from fairpool_gateway.errors import ConnectFailed, UpstreamBroken, UpstreamError
+from fairpool_gateway.upstream import Client, Response, Target, Timeouts, request_head
+from fairpool_gateway.upstream.connection import Connection
 
 
 async def everything(response):
@@ -207,6 +209,14 @@ class TestBrokenAnswer:
             await task
         assert caught.value.answered is answered
 
+    async def test_endpoint_that_stops_both_sending_and_taking_is_given_up_at_once(self, ask, endpoint):
+        task = ask(bytes(32 * 1024 * 1024))
+        peer = await endpoint.accept()
+        await peer.receive(1000)
+        peer.end_sending()
+        with pytest.raises(UpstreamBroken):
+            await task
+
     async def test_endless_headers_break_it(self, ask, endpoint):
         task = ask()
         peer = await endpoint.accept()
@@ -226,16 +236,21 @@ class TestConnecting:
         with pytest.raises(ConnectFailed, match="no connection to"):
             await ask(target=Target("a" * 64 + ".invalid", 80))
 
-    async def test_to_an_endpoint_that_hangs_up_at_once(self, ask, endpoint):
-        async def hang_up():
-            while True:
-                (await endpoint.accept()).reset()
+    async def test_lost_before_the_request_could_be_sent(self, client, endpoint):
+        connection = await client._connect(endpoint.target, math.inf)
+        (await endpoint.accept()).reset()
+        await connection.lost
+        with pytest.raises(UpstreamBroken) as caught:
+            await asyncio.wait_for(connection.exchange(b"", b"", Timeouts(1, 1, 1)), 0.5)
+        assert not caught.value.answered
 
-        hanging_up = asyncio.create_task(hang_up())
-        for _ in range(20):
-            with pytest.raises(UpstreamBroken):
-                await asyncio.wait_for(ask(first_byte=math.inf), 5)
-        hanging_up.cancel()
+    async def test_while_the_client_is_being_closed(self, ask, client, endpoint):
+        task = ask()
+        await asyncio.sleep(0)
+        await client.aclose()
+        with pytest.raises(UpstreamError):
+            await task
+        await until(lambda: not client._connections)
 
     async def test_with_a_closed_client(self, endpoint, client, ask):
         await client.aclose()
@@ -261,3 +276,37 @@ class TestConnecting:
 
     def test_client_needs_no_loop_to_be_made(self):
         assert Client()
+
+
+def upstream_objects():
+    return [kept for kept in gc.get_objects() if isinstance(kept, Response | Connection)]
+
+
+class TestMemory:
+    async def test_neither_an_answer_nor_a_cancellation_leaves_work_for_the_garbage_collector(
+        self, ask, client, endpoint
+    ):
+        gc.collect()
+        earlier = upstream_objects()
+        gc.disable()
+        try:
+            for exchange in (self.answered, self.cancelled):
+                await exchange(ask, endpoint)
+                await until(lambda: not client._connections)
+            assert not [kept for kept in upstream_objects() if kept not in earlier]
+        finally:
+            gc.enable()
+
+    async def answered(self, ask, endpoint):
+        task = ask(first_byte=600)
+        peer = await endpoint.accept()
+        await peer.request()
+        await peer.answer()
+        assert (await task).complete
+        peer.end()
+
+    async def cancelled(self, ask, endpoint):
+        task = ask(first_byte=600)
+        await (await endpoint.accept()).request()
+        task.cancel()
+        await asyncio.wait([task])

@@ -6,9 +6,11 @@ import pytest
 from support.scripted_endpoint import deaf_port, until
 
 from fairpool_gateway.errors import ConnectFailed, UpstreamTimedOut
-from fairpool_gateway.upstream import Timeouts, request_head
+from fairpool_gateway.upstream import Client, Timeouts, request_head
+from fairpool_gateway.upstream.connection import HIGH_WATER
 
 SHORT = 0.04
+MUCH = 8 * 1024 * 1024
 
 
 class TestConnect:
@@ -85,6 +87,18 @@ class TestIdle:
         with pytest.raises(UpstreamTimedOut):
             await response.read()
 
+    async def test_counts_again_once_a_slow_reader_has_caught_up(self, ask, client, endpoint):
+        task = ask(idle=SHORT)
+        peer = await endpoint.accept()
+        await peer.request()
+        await peer.send(b"HTTP/1.1 200 OK\r\n\r\n" + bytes(HIGH_WATER + 1))
+        response = await task
+        await until(lambda: response.held == HIGH_WATER + 1)
+        await asyncio.wait([asyncio.create_task(peer.gone())], timeout=2 * SHORT)
+        assert len(await response.read()) == HIGH_WATER + 1
+        with pytest.raises(UpstreamTimedOut):
+            await asyncio.wait_for(response.read(), 5)
+
     async def test_endpoint_that_takes_no_request_is_silent(self, client, endpoint):
         async def body():
             while True:
@@ -97,13 +111,54 @@ class TestIdle:
 
     async def test_caller_that_is_slow_to_give_its_request_is_not_the_endpoints_silence(self, client, endpoint):
         async def body():
-            yield b"ab"
+            for _ in range(2):
+                yield bytes(MUCH)
+                await asyncio.sleep(3 * SHORT)
+
+        head = request_head(b"POST", b"/", [(b"Content-Length", b"%d" % (2 * MUCH))])
+        task = asyncio.create_task(client.send(endpoint.target, head, body(), Timeouts(10, 2 * SHORT, SHORT)))
+        peer = await endpoint.accept()
+        assert (await peer.request())[1] == bytes(2 * MUCH)
+        await until(lambda: not any(connection._uploading for connection in client._connections))
+        await peer.answer()
+        assert (await task).complete
+
+    async def test_slow_caller_outlasts_the_keepalive_of_a_used_connection(self, endpoint):
+        async def body():
             await asyncio.sleep(3 * SHORT)
+            yield b"ab"
+
+        client = Client(keepalive=SHORT)
+        head = request_head(b"POST", b"/", [(b"Content-Length", b"2")])
+        first = asyncio.create_task(client.send(endpoint.target, head, b"ab", Timeouts(10, 10, 10)))
+        peer = await endpoint.accept()
+        await peer.request()
+        await peer.answer()
+        await first
+        second = asyncio.create_task(client.send(endpoint.target, head, body(), Timeouts(10, 10, 10)))
+        assert (await peer.request())[1] == b"ab"
+        await peer.answer()
+        assert (await second).complete
+        await client.aclose()
+
+    async def test_answer_that_begins_before_the_request_ends_may_pause_like_any_other(self, client, endpoint):
+        more = asyncio.Event()
+
+        async def body():
+            yield b"ab"
+            await more.wait()
             yield b"cd"
 
         head = request_head(b"POST", b"/", [(b"Content-Length", b"4")])
-        task = asyncio.create_task(client.send(endpoint.target, head, body(), Timeouts(10, 2 * SHORT, SHORT)))
+        task = asyncio.create_task(client.send(endpoint.target, head, body(), Timeouts(10, SHORT, 10)))
         peer = await endpoint.accept()
-        assert (await peer.request())[1] == b"abcd"
-        await peer.answer()
-        assert (await task).complete
+        await peer.send(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nea")
+        await until(lambda: any(connection._response.begun for connection in client._connections))
+        more.set()
+        response = await task
+        assert await response.read() == b"ea"
+        reading = asyncio.create_task(response.read())
+        await asyncio.wait([reading], timeout=2 * SHORT)
+        await peer.send(b"rl")
+        assert await reading == b"rl"
+        assert response.complete
