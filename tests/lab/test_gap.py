@@ -31,7 +31,7 @@ def check(measured: gap.Gaps, log: Log) -> None:
             found.excess for found in ending_with_ahead if (found.ahead, found.behind) == (ahead, behind)
         )
         for found in (pair.greatest, pair.tightest):
-            assert found == tried[ahead, behind, found.after, found.upto]
+            assert found == tried.get((ahead, behind, found.after, found.upto))
     assert all(found.gap <= 0 for found in tried.values() if (found.ahead, found.behind) not in pairs)
 
 
