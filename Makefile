@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format lock
+.PHONY: help demo test lint bench format lock
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -22,6 +22,9 @@ lint: $(READY)  ## Check style, types and layers
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
+
+bench: $(READY)  ## Measure the gateway against its endpoint reached directly (wrk, nginx)
+	@$(BIN)/python -m fairpool_lab.bench.gateway
 
 format: $(READY)  ## Format the code
 	@$(BIN)/ruff check --fix-only .

@@ -8,6 +8,7 @@ Messages are written for whoever typed the command.
         TraceInvalid         it is not a trace of requests
       SettingsInvalid      a simulated engine cannot be built from these settings
       ProcessFailed        a process that a command runs did not start
+      ToolMissing          a program that a benchmark runs is not installed
       FaultUnknown         a fault was asked for that no engine knows
       Refusal              what a simulated engine answers instead of tokens: one HTTP status, one body
 """
@@ -43,6 +44,10 @@ class SettingsInvalid(LabError):
 
 class ProcessFailed(LabError):
     """A process that a command runs did not start; quotes what it said last."""
+
+
+class ToolMissing(LabError):
+    """A program that a benchmark runs is not installed; says how to install it."""
 
 
 class FaultUnknown(LabError):

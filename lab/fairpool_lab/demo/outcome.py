@@ -81,8 +81,8 @@ def verdict(arrival: Outcome, fair: Outcome) -> list[Check]:
         Check(not arrival.gaps.within_bound, f"arrival order: {_gap(arrival)}, so beyond it"),
         Check(
             fair_difference <= arrival_difference / 2,
-            f"greatest |received - entitled| share: fair {fair_difference:.2%}, arrival order {arrival_difference:.2%}; "
-            "at most half of it",
+            f"greatest |received - entitled| share: fair {fair_difference:.2%}, arrival order "
+            f"{arrival_difference:.2%}; at most half of it",
         ),
         Check(
             min(together) >= 1 / 2,
