@@ -29,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="fairpool", description="The laboratory of FairPool.")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    demo.register(commands)
+    demo.configure(commands.add_parser("demo", help=demo.HELP, description=demo.__doc__))
     lab = commands.add_parser("lab", help="measure fairness").add_subparsers(metavar="COMMAND", required=True)
     gap.configure(lab.add_parser("gap", help=gap.HELP, description=gap.HELP))
     return parser

@@ -20,7 +20,7 @@ EXCERPT: Final = Path(__file__).parent / "data" / "vtc_real_trace_excerpt.csv"
 """The busiest four minutes of a public trace; where it comes from is said beside it."""
 
 WEIGHT_RULE: Final = (
-    "Tenants ranked by the tokens they ask for (input + 2 x output), the heaviest first, get weights 1, 2, 4 in turn."
+    "Tenants ranked by the tokens they ask for (input + 2 x output), the heaviest first, get weights 4, 2, 1 in turn."
 )
 
 _COLUMNS = ("arrival_s", "client", "input_tokens", "output_tokens")
@@ -104,7 +104,7 @@ def weights(trace: Iterable[TraceRequest]) -> dict[str, int]:
     for request in trace:
         demand[request.tenant] += request.tokens
     ranked = sorted(demand, key=lambda tenant: (-demand[tenant], tenant))
-    return {tenant: (1, 2, 4)[rank % 3] for rank, tenant in enumerate(ranked)}
+    return {tenant: (4, 2, 1)[rank % 3] for rank, tenant in enumerate(ranked)}
 
 
 def _columns(header: list[str]) -> list[str]:

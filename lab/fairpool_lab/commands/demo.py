@@ -12,7 +12,7 @@ import contextlib
 import re
 import time
 from pathlib import Path
-from typing import Any
+from typing import Final
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -32,9 +32,11 @@ _WIDTH_OF_A_FILE = 160
 _INTERRUPTED = 130
 
 
-def register(commands: Any) -> None:
-    """Add the command."""
-    parser = commands.add_parser("demo", help="replay real traffic in arrival order and fair", description=__doc__)
+HELP: Final = "real traffic through the real gateway, once in arrival order and once fair"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the command's options."""
     parser.add_argument("--out", type=Path, default=Path("out/demo"), metavar="DIR", help="where logs and picture go")
     parser.set_defaults(run=run)
 
