@@ -1,0 +1,110 @@
+"""Names, digests and addresses: the texts of a configuration, each held to one rule that its message spells out.
+
+What stands beside a digest or in an address may be a credential, so messages about these never repeat the value.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable
+from ipaddress import IPv6Address
+from typing import Annotated, Final
+from urllib.parse import urlsplit
+
+from pydantic import BeforeValidator
+
+from fairpool_gateway.config.shown import shown
+from fairpool_gateway.sfq import OTHER
+
+_DNS_LABEL: Final = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+_NAME: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._/@:-]{0,318}[A-Za-z0-9])?")
+_NAME_IN_WORDS: Final = "at most 320 letters, digits and . _ - / @ : with a letter or digit at either end"
+_DIGEST: Final = re.compile(r"sha256:[0-9a-fA-F]{64}")
+_DIGEST_OF_NOTHING: Final = "sha256:" + hashlib.sha256(b"").hexdigest()
+_HOST: Final = re.compile(r"[a-z0-9]([a-z0-9._-]{0,251}[a-z0-9])?")
+
+HOW_TO_DIGEST: Final = """'sha256:' and the 64 hex digits that `printf %s "$KEY" | sha256sum` prints"""
+
+
+def text(rule: Callable[[str], str]) -> BeforeValidator:
+    """Holds a text to `rule`; a number, a yes or a date that YAML saw in it is told apart."""
+
+    def check(value: object) -> str:
+        match value:
+            case str():
+                return rule(value)
+            case int() | float():
+                raise ValueError(f"must be text, not {shown(value)}: put it in quotes")
+            case _:
+                raise ValueError(f"must be text, not {shown(value)}")
+
+    return BeforeValidator(check)
+
+
+def _pool_name(value: str) -> str:
+    if not _DNS_LABEL.fullmatch(value):
+        raise ValueError(
+            f"must be a DNS label (at most 63 of a-z, 0-9 and '-', no '-' at either end), not {shown(value)}"
+        )
+    return value
+
+
+def _name(value: str) -> str:
+    if not _NAME.fullmatch(value):
+        raise ValueError(f"must be {_NAME_IN_WORDS}, not {shown(value)}")
+    return value
+
+
+def _key_name(value: object) -> str:
+    if not isinstance(value, str) or not _NAME.fullmatch(value):
+        raise ValueError(f"must be {_NAME_IN_WORDS}, in quotes if it is a number")
+    return value
+
+
+def _tenant_name(value: str) -> str:
+    if value == OTHER:
+        raise ValueError(f"{OTHER} is reserved for the tenants beyond authentication.maxTenants; choose another name")
+    return _name(value)
+
+
+def _model_name(value: str) -> str:
+    if not value or len(value) > 256 or not value.isprintable() or value != value.strip():
+        raise ValueError(f"must be 1 to 256 printable characters with no space at either end, not {shown(value)}")
+    return value
+
+
+def _digest(value: object) -> str:
+    if not isinstance(value, str) or not _DIGEST.fullmatch(value):
+        raise ValueError(f"must be {HOW_TO_DIGEST}; a key itself never belongs here")
+    digest = value.lower()
+    if digest == _DIGEST_OF_NOTHING:
+        raise ValueError("is the digest of an empty key: was the variable set when you made it?")
+    return digest
+
+
+def _endpoint_url(value: str) -> str:
+    try:
+        url = urlsplit(value)
+        host, port = url.hostname or "", url.port
+        is_ipv6 = ":" in host and bool(IPv6Address(host))
+    except ValueError:
+        raise ValueError("must be http://HOST:PORT") from None
+    if url.scheme == "https":
+        raise ValueError("https to endpoints is not there yet; use http://HOST:PORT on a network you trust")
+    if url.username is not None or url.password is not None:
+        raise ValueError("must be http://HOST:PORT, without a user name or a password")
+    if url.scheme != "http" or not port or not (is_ipv6 or _HOST.fullmatch(host)):
+        raise ValueError("must be http://HOST:PORT")
+    if url.path not in ("", "/") or url.query or url.fragment:
+        raise ValueError("must be http://HOST:PORT, without a path: each request brings its own")
+    return f"http://[{host}]:{port}" if is_ipv6 else f"http://{host}:{port}"
+
+
+PoolName = Annotated[str, text(_pool_name)]
+Name = Annotated[str, text(_name)]
+KeyName = Annotated[str, BeforeValidator(_key_name)]
+TenantName = Annotated[str, text(_tenant_name)]
+ModelName = Annotated[str, text(_model_name)]
+Digest = Annotated[str, BeforeValidator(_digest)]
+EndpointUrl = Annotated[str, text(_endpoint_url)]

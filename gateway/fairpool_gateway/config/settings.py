@@ -1,0 +1,127 @@
+"""The parts of a configuration. Field names are those of the custom resources: camelCase in files, snake_case here.
+
+What always holds: an object of these classes is complete (defaults filled in) and immutable, and each of its fields
+is right by itself. A part ignores fields that it does not know, so that an older gateway can read what a newer
+operator wrote; `loading.load` can refuse them, for a person who may have mistyped one.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict
+from pydantic.alias_generators import to_camel
+
+from fairpool_gateway.config.names import Digest, EndpointUrl, KeyName, Name, TenantName
+from fairpool_gateway.config.quantities import Bytes, Count, Seconds, whole_number
+from fairpool_gateway.cost import CostModel, OutputEstimator
+from fairpool_gateway.sfq import LEAST_WEIGHT, MOST_WEIGHT
+
+Weight = Annotated[int, whole_number(LEAST_WEIGHT, MOST_WEIGHT)]
+Slots = Annotated[int, whole_number(1, 10_000)]
+TokenWeight = Annotated[int, whole_number(0, 1000)]
+ContextLength = Annotated[int, whole_number(1, 1_000_000_000)]
+
+
+class Settings(BaseModel):
+    """What all parts are."""
+
+    model_config = ConfigDict(
+        alias_generator=to_camel,
+        extra="ignore",
+        frozen=True,
+        serialize_by_alias=True,
+        validate_by_alias=True,
+        validate_by_name=True,
+    )
+
+
+class KeySettings(Settings):
+    """One key of a tenant, by the SHA-256 digest of its bytes. The name is for people, to tell keys apart."""
+
+    name: KeyName | None = None
+    digest: Digest
+
+
+class TenantSettings(Settings):
+    """One tenant: its weight, or None for the pool's default, and its keys, several at once while they rotate."""
+
+    name: TenantName
+    weight: Weight | None = None
+    keys: tuple[KeySettings, ...] = ()
+
+
+class EndpointSettings(Settings):
+    """One inference server at a fixed address, and its slots, or None for the pool's `slots.perEndpoint`."""
+
+    name: Name
+    url: EndpointUrl
+    slots: Slots | None = None
+
+    @property
+    def host(self) -> str:
+        """The host to connect to; an IPv6 address without its brackets."""
+        return self._host_and_port()[0]
+
+    @property
+    def port(self) -> int:
+        """The port to connect to."""
+        return self._host_and_port()[1]
+
+    def _host_and_port(self) -> tuple[str, int]:
+        host, _, port = urlsplit(self.url).netloc.rpartition(":")
+        return host.strip("[]"), int(port)
+
+
+class SlotSettings(Settings):
+    """How many requests an endpoint may have outstanding."""
+
+    policy: Literal["Fixed"] = "Fixed"
+    per_endpoint: Slots = 64
+
+
+class TenantQueueSettings(Settings):
+    """What each tenant may have waiting."""
+
+    max_requests: Count = 512
+    max_bytes: Bytes = 64 << 20
+
+
+class QueueSettings(Settings):
+    """What may wait in all, how large one request may be, and how long it may wait."""
+
+    timeout: Seconds = 45.0
+    max_request_bytes: Bytes = 32 << 20
+    max_requests: Count = 4096
+    max_bytes: Bytes = 256 << 20
+    per_tenant: TenantQueueSettings = TenantQueueSettings()
+
+
+class TimeoutSettings(Settings):
+    """How long an endpoint may take: to connect, to the first byte of a stream or of another answer, between bytes."""
+
+    connect: Seconds = 2.0
+    first_byte: Seconds = 60.0
+    first_byte_unary: Seconds = 600.0
+    idle: Seconds = 60.0
+
+
+class CostSettings(Settings):
+    """What a token weighs, and how the length of an answer is estimated before it exists."""
+
+    input_weight: TokenWeight = 1
+    output_weight: TokenWeight = 2
+    output_estimator: OutputEstimator = OutputEstimator.TENANT_AVERAGE
+    context_length: ContextLength | None = None
+
+    def model(self) -> CostModel:
+        """The same, as the estimator takes it."""
+        return CostModel(self.input_weight, self.output_weight, self.output_estimator, self.context_length)
+
+
+class AuthenticationSettings(Settings):
+    """How a request says whose it is, and how many tenants that are not listed may be told apart at a time."""
+
+    type: Literal["APIKey", "Anonymous"] = "APIKey"
+    max_tenants: Count = 10_000

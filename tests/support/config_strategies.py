@@ -1,0 +1,126 @@
+"""Random configurations, as files would hold them, and random texts that are almost one."""
+
+import json
+from typing import Any
+
+import yaml
+from hypothesis import strategies as st
+from support.config import digest_of, pool_document
+
+from fairpool_gateway.config import PoolConfig
+
+_NAME_CHARACTERS = "abcXYZ0189._-/@:"
+names = st.builds(
+    lambda middle, end: f"n{middle}{end}",
+    st.text(_NAME_CHARACTERS, max_size=12),
+    st.sampled_from("abcXYZ0189"),
+) | st.sampled_from(["no", "null", "12", "1e3", "2026-10-01", "0x1F", "1:30", "true"])
+"""Names, and among them those that YAML would take for something else if they stood there without quotes."""
+
+durations = st.integers(1, 24 * 3_600_000).map(lambda ms: f"{ms // 60_000}m{ms % 60_000}ms")
+sizes = st.integers(1 << 20, 1 << 40) | st.integers(1, 512).map("{}Gi".format)
+weights = st.integers(1, 1000)
+
+
+def _unique(values: st.SearchStrategy[Any], **bounds: int) -> st.SearchStrategy[list[Any]]:
+    return st.lists(values, unique=True, **bounds)
+
+
+@st.composite
+def pool_documents(draw: st.DrawFn) -> dict[str, Any]:
+    """A valid configuration as a file would hold it; which of its optional fields are there is random."""
+    anonymous = draw(st.booleans())
+    tenants: list[dict[str, Any]] = []
+    for name in draw(st.just(["anonymous"]) if anonymous else _unique(names, min_size=1, max_size=4)):
+        keys = (
+            []
+            if anonymous
+            else [{"digest": digest_of(f"{name} {number}")} for number in range(draw(st.integers(1, 3)))]
+        )
+        for key in keys:
+            if draw(st.booleans()):
+                key["name"] = draw(names)
+        tenants.append({"name": name, "keys": keys, **draw(st.fixed_dictionaries({}, optional={"weight": weights}))})
+    endpoints = [
+        {
+            "name": name,
+            "url": f"http://{draw(st.sampled_from(['10.0.0.1', 'engine.local', '[fd00::1]']))}:{8000 + number}",
+            **draw(st.fixed_dictionaries({}, optional={"slots": st.integers(1, 10_000)})),
+        }
+        for number, name in enumerate(draw(_unique(names, max_size=3)))
+    ]
+    printable = st.text(st.characters(categories=["L", "N", "P", "S"]), min_size=1, max_size=20)
+    optional: dict[str, st.SearchStrategy[Any]] = {
+        "version": st.just(1),
+        "slots": st.fixed_dictionaries({}, optional={"perEndpoint": st.integers(1, 10_000)}),
+        "queue": st.fixed_dictionaries(
+            {"maxRequestBytes": st.integers(1, 1 << 20)},
+            optional={
+                "timeout": durations,
+                "maxRequests": st.integers(1, 1_000_000),
+                "maxBytes": sizes,
+                "perTenant": st.fixed_dictionaries({}, optional={"maxBytes": sizes}),
+            },
+        ),
+        "timeouts": st.fixed_dictionaries({}, optional=dict.fromkeys(("connect", "firstByte", "idle"), durations)),
+        "cost": st.fixed_dictionaries(
+            {"inputWeight": st.integers(0, 1000), "outputWeight": weights},
+            optional={
+                "outputEstimator": st.sampled_from(["TenantAverage", "MaxTokensRatio"]),
+                "contextLength": st.integers(1, 1_000_000),
+            },
+        ),
+        "defaultWeight": weights,
+    }
+    return pool_document(
+        models=draw(_unique(printable, min_size=1, max_size=3)),
+        tenants=tenants,
+        endpoints=endpoints,
+        authentication={"type": "Anonymous" if anonymous else "APIKey"},
+        **draw(st.fixed_dictionaries({}, optional=optional)),
+    )
+
+
+pool_configs = pool_documents().map(PoolConfig.model_validate)
+
+junk: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4) | st.integers(), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@st.composite
+def damaged_documents(draw: st.DrawFn) -> dict[str, Any]:
+    """A valid configuration in which junk stands in some place, or a field was lost or renamed."""
+    document = draw(pool_documents())
+    place: Any = document
+    while True:
+        step = draw(st.sampled_from(sorted(place) if isinstance(place, dict) else range(len(place))))
+        inner = place[step]
+        if not isinstance(inner, dict | list) or not inner or draw(st.booleans()):
+            break
+        place = inner
+    match draw(st.sampled_from(["replace", "lose", "rename"])):
+        case "replace":
+            place[step] = draw(junk)
+        case "lose":
+            del place[step]
+        case _ if isinstance(place, dict):
+            place[draw(st.text(max_size=8))] = place.pop(step)
+    return document
+
+
+_fragments = st.sampled_from([
+    *("pool", "models", "tenants", "{", "}", "[", "]", ",", '"', "'", "&a", "*a", "<<", "=", "?", "|", ">", "%", "#"),
+    *("---", "~", ".nan", "1e999", "0x", "0b", "1:99", "2026-13-45"),
+    *("!!int ", "!!bool ", "!!timestamp ", "!!python/name:os ", "!x ", ": ", "- ", "  ", "\n", "\t"),
+    *("9" * 5000, "\x00", "\x07", "\ud800", "\ufeff"),
+])  # fmt: skip
+texts = (
+    st.text()
+    | st.lists(_fragments, max_size=12).map("".join)
+    | damaged_documents().map(json.dumps)
+    | damaged_documents().map(yaml.safe_dump)
+)
+"""Texts of every kind: noise, pieces of YAML in a wrong order, and files with one mistake."""
