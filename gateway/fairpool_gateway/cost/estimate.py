@@ -3,10 +3,10 @@
 An estimate is an integer, at least 1, fixed when the request is dispatched. What a request really used moves no
 meter: it corrects the estimates to come, so that they stay true in the long run.
 
-Learned per tenant, with what the whole pool taught as the first belief: tokens per byte of text; the length of an
-answer, or its ratio to `max_tokens`; tokens per event of a stream; and what the tokens that a body states or that
-images stand for (`input_tokens`) amount to. An answer that its `max_tokens` is sure to cut short is not estimated shorter for it, or a tenant could mix tiny
-requests and long ones and be charged for too little.
+Learned per tenant, with what the whole pool taught as the first belief: tokens per byte of text; what the tokens that
+a body states, or that its images stand for, amount to; the length of an answer, or its ratio to `max_tokens`; tokens
+per event of a stream. An answer that its `max_tokens` is sure to cut short is not estimated shorter for it, or a tenant
+could mix tiny requests and long ones and be charged for too little.
 
 Only completed requests may teach. A cancelled one says nothing about how long it would have been, and a tenant could
 cancel to be taken for cheap.
