@@ -51,7 +51,7 @@ class Options:
 
 
 class _Server(uvicorn.Server):
-    """A uvicorn server that leaves signals to this process."""
+    """A uvicorn server that leaves signals to the process it runs in."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -69,8 +69,8 @@ async def serve(config: PoolConfig, options: Options, *, ordering: OrderingFacto
     """Serve on the running loop until SIGTERM or SIGINT."""
     async with _decision_log(config, options.decision_log) as decision_log:
         gateway = Gateway(config, ordering=ordering, log=decision_log)
-        tenants = _server(Proxy(gateway, tenant_routes(gateway)))
-        admin = _server(admin_routes(gateway))
+        tenants = http_server(Proxy(gateway, tenant_routes(gateway)))
+        admin = http_server(admin_routes(gateway))
         stop = asyncio.Event()
 
         def end() -> None:
@@ -80,7 +80,7 @@ async def serve(config: PoolConfig, options: Options, *, ordering: OrderingFacto
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, end)
-        with _listen(options.host, options.port) as port, _listen(options.admin_host, options.admin_port) as admin_port:
+        with listen(options.host, options.port) as port, listen(options.admin_host, options.admin_port) as admin_port:
             log.info(
                 "serving pool %s to tenants on http://%s:%d, admin on http://%s:%d",
                 config.pool,
@@ -120,7 +120,8 @@ async def _decision_log(config: PoolConfig, path: Path | None) -> AsyncIterator[
         file.close()
 
 
-def _server(app: AsgiApp) -> _Server:
+def http_server(app: AsgiApp) -> uvicorn.Server:
+    """A server for one port, as both ports are served."""
     return _Server(
         uvicorn.Config(
             app,
@@ -136,7 +137,8 @@ def _server(app: AsgiApp) -> _Server:
     )
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def listen(host: str, port: int) -> socket.socket:
+    """A listening socket, on a port that the kernel chooses if it is 0."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     return socket.create_server((host, port), family=family, backlog=2048)
 

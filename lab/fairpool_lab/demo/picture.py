@@ -1,7 +1,7 @@
 """The demonstration's picture: what each tenant received over time, the gap against its bound, and the waits.
 
 One SVG that follows the reader's light or dark theme: text, grid and paper are CSS variables. Lines are told apart by
-colour, dash and a label at their end, in colours that are told apart with any colour vision (Okabe and Ito, 2008).
+colour and dash, in colours that are told apart with any colour vision (Okabe and Ito, 2008).
 """
 
 from __future__ import annotations
@@ -107,7 +107,6 @@ def _service(ax: Any, run: Outcome, shown: Sequence[str]) -> None:
         ax.step(
             times, totals, where="post", color=colour, linestyle=dash, linewidth=1.8, label=f"{tenant} (w {weight})"
         )
-        ax.annotate(tenant, (times[-1], totals[-1]), xytext=(3, 0), textcoords="offset points", va="center", fontsize=8)
     ax.axvline(run.charged.until - start, color=_QUIET, linewidth=1)
     ax.annotate(
         "last arrival",

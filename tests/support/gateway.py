@@ -1,0 +1,78 @@
+"""A gateway inside the test's own event loop, served by the real server on ports that the kernel chose."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import uvicorn
+
+from fairpool_gateway.app.admin import admin_routes
+from fairpool_gateway.app.gateway import Gateway
+from fairpool_gateway.app.proxy import AsgiApp, Proxy
+from fairpool_gateway.app.routes import tenant_routes
+from fairpool_gateway.app.server import http_server, listen
+from fairpool_gateway.config import PoolConfig
+from fairpool_gateway.dispatcher import Dispatcher
+
+
+@dataclass(frozen=True)
+class RunningGateway:
+    """The gateway and where it listens."""
+
+    gateway: Gateway
+    port: int
+    admin_port: int
+
+    @property
+    def url(self) -> str:
+        """Where tenants connect, without a path."""
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def admin_url(self) -> str:
+        """Where the admin port is."""
+        return f"http://127.0.0.1:{self.admin_port}"
+
+    @property
+    def dispatcher(self) -> Dispatcher:
+        """The dispatcher, to look at."""
+        return self.gateway.broker.dispatcher
+
+    @property
+    def in_flight(self) -> int:
+        """Slots taken on all endpoints."""
+        return sum(endpoint.in_flight for endpoint in self.dispatcher.endpoints)
+
+    async def admin(self, path: str) -> httpx.Response:
+        """GET a path of the admin port."""
+        async with httpx.AsyncClient() as client:
+            return await client.get(self.admin_url + path)
+
+
+@contextlib.asynccontextmanager
+async def running_gateway(config: PoolConfig, **options: Any) -> AsyncIterator[RunningGateway]:
+    """Serve a pool until the block ends; `options` go to `Gateway`."""
+    gateway = Gateway(config, **options)
+    try:
+        async with (
+            _served(Proxy(gateway, tenant_routes(gateway))) as port,
+            _served(admin_routes(gateway)) as admin_port,
+        ):
+            yield RunningGateway(gateway, port, admin_port)
+    finally:
+        await gateway.aclose()
+
+
+@contextlib.asynccontextmanager
+async def _served(app: AsgiApp) -> AsyncIterator[int]:
+    server: uvicorn.Server = http_server(app)
+    with listen("127.0.0.1", 0) as socket:
+        task = asyncio.create_task(server.serve(sockets=[socket]))
+        try:
+            yield socket.getsockname()[1]
+        finally:
+            server.should_exit = True
+            await task
