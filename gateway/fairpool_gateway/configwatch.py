@@ -5,8 +5,8 @@ directories are removed and made again. All of this is seen in the directories o
 leads to, so these are watched, not the file. A watch misses what happens while it is made, and some file systems
 tell nothing: so the file is read every second as well, whether or not anything was seen.
 
-What always holds: each content is judged once, in order. It is applied, or it is refused and the last good one stays
-in force, and the same is true of a file that is gone or cannot be read.
+What always holds: each content that stays is judged once, in order. It is applied, or it is refused and the last good
+one stays in force, and the same is true of a file that is gone or cannot be read.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ from fairpool_gateway.config import PoolConfig, load
 from fairpool_gateway.errors import ConfigInvalid
 
 _READ_EVERY: Final = 1.0
-_SETTLE_MS: Final = 50
-"""A file is read once nothing has happened to it for this long, for an editor writes in several steps."""
-_SETTLE_AT_MOST_MS: Final = 500
+_SETTLE: Final = 0.05
+"""A content counts once it has stayed for this long: a file written in several steps may be valid after each."""
+_GATHER: Final = 0.5
+"""How long changes are gathered at most before the file is read."""
 
 
 def read(path: Path, *, strict: bool) -> PoolConfig:
@@ -116,11 +117,17 @@ class Follower:
 
     async def look(self) -> Place:
         """Judge the file's content if it is another than before; returns where the file is now."""
-        place, content = await asyncio.to_thread(lambda: (Place.of(self._path), _content(self._path)))
-        if content != self._seen:
-            self._seen = content
-            await self._consider(content)
+        place, content = await self._read()
+        while content != self._seen:
+            await asyncio.sleep(_SETTLE)
+            before, (place, content) = content, await self._read()
+            if content == before:
+                self._seen = content
+                await self._consider(content)
         return place
+
+    async def _read(self) -> tuple[Place, bytes | str]:
+        return await asyncio.to_thread(lambda: (Place.of(self._path), _content(self._path)))
 
     async def _consider(self, content: bytes | str) -> None:
         try:
@@ -140,8 +147,8 @@ async def _wakings(place: Place, stop: asyncio.Event) -> AsyncGenerator[None]:
     changes = awatch(
         *(directory for directory, _ in place.directories),
         watch_filter=place.concerns,
-        debounce=_SETTLE_AT_MOST_MS,
-        step=_SETTLE_MS,
+        debounce=int(_GATHER * 1000),
+        step=int(_SETTLE * 1000),
         stop_event=stop,
         rust_timeout=int(_READ_EVERY * 1000),
         yield_on_timeout=True,
