@@ -45,12 +45,14 @@ class Peer:
         """A plain answer with a length."""
         await self.send(b"HTTP/1.1 200 OK\r\n%bContent-Length: %d\r\n\r\n%b" % (headers, len(body), body))
 
-    async def gone(self) -> None:
-        """Wait until the other side has closed the connection, however it did; at once is what is expected."""
+    async def gone(self) -> int:
+        """Wait until the other side has closed the connection, however it did; says how many bytes came before."""
+        size = 0
         async with asyncio.timeout(PATIENCE):
             with contextlib.suppress(ConnectionError):
-                while await self._reader.read(65536):
-                    pass
+                while data := await self._reader.read(65536):
+                    size += len(data)
+        return size
 
     def end(self) -> None:
         """Close in good order."""

@@ -8,7 +8,6 @@ engine stops working for it.
 from __future__ import annotations
 
 import asyncio
-import math
 from collections.abc import AsyncIterable, Iterable
 
 from fairpool_gateway.errors import ConnectFailed, UpstreamBroken
@@ -74,7 +73,7 @@ class Client:
         loop = asyncio.get_running_loop()
         connection = Connection(loop, target, self._pool, self._keepalive)
         try:
-            async with asyncio.timeout(None if within == math.inf else within):
+            async with asyncio.timeout(within):
                 await loop.create_connection(lambda: connection, target.host, target.port)
         except TimeoutError as error:
             raise ConnectFailed(f"no connection to {target} within {within:g} s") from error

@@ -177,7 +177,6 @@ class Connection(asyncio.Protocol):
             response.finish(error)
 
     def _close(self) -> None:
-        self._deadline = math.inf
         self._pool.discard(self._target, self)
         self._transport.abort()
         self.resume_writing()
@@ -211,8 +210,6 @@ class Connection(asyncio.Protocol):
     def _on_alarm(self) -> None:
         self._alarm = None
         self._alarm_at = math.inf
-        if self._deadline == math.inf:
-            return
         if self._deadline > self._loop.time() + _CLOCK_STEP:
             self._set_alarm(self._deadline)
             return

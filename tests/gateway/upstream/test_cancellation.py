@@ -8,6 +8,8 @@ from support.scripted_endpoint import deaf_port, until
 from fairpool_gateway.errors import UpstreamBroken
 from fairpool_gateway.upstream import Timeouts, request_head
 
+MUCH = 64 * 1024 * 1024
+
 
 async def cancel(task):
     task.cancel()
@@ -73,6 +75,13 @@ class TestCancellation:
         await until(lambda: any(connection._writable for connection in client._connections))
         await cancel(task)
         await peer.gone()
+
+    async def test_sends_no_more_of_the_request(self, ask, endpoint):
+        task = ask(bytes(MUCH))
+        peer = await endpoint.accept()
+        await peer.receive(1000)
+        await cancel(task)
+        assert await peer.gone() < MUCH / 2
 
     async def test_on_a_used_connection_is_not_tried_again(self, ask, endpoint):
         task = ask()

@@ -37,6 +37,18 @@ class TestFirstByte:
             await task
         await peer.gone()
 
+    async def test_headers_that_trickle_do_not_put_it_off(self, ask, endpoint):
+        task = ask(first_byte=2 * SHORT)
+        peer = await endpoint.accept()
+        await peer.request()
+        trickled = 0
+        while not task.done():
+            await peer.send(b"HTTP/1.1 102 Processing\r\n\r\n")
+            trickled += 1
+            await asyncio.wait([task], timeout=SHORT / 4)
+        assert trickled < 50
+        assert isinstance(task.exception(), UpstreamTimedOut)
+
     async def test_on_a_used_connection_is_not_tried_again(self, ask, endpoint):
         task = ask()
         peer = await endpoint.accept()
@@ -106,7 +118,7 @@ class TestIdle:
 
         head = request_head(b"POST", b"/", [(b"Content-Length", b"100000000000")])
         with pytest.raises(UpstreamTimedOut):
-            await client.send(endpoint.target, head, body(), Timeouts(10, 10, SHORT))
+            await asyncio.wait_for(client.send(endpoint.target, head, body(), Timeouts(10, 600, SHORT)), 5)
         await (await endpoint.accept()).gone()
 
     async def test_caller_that_is_slow_to_give_its_request_is_not_the_endpoints_silence(self, client, endpoint):

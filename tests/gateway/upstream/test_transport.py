@@ -146,6 +146,20 @@ class TestThroughHttpx:
             await peer.answer(b"still there")
             assert (await task).text == "still there"
 
+    async def test_request_on_a_dead_connection_is_sent_once_more(self, http, endpoint):
+        first = asyncio.create_task(http.post(url(endpoint), json={"a": 1}))
+        peer = await endpoint.accept()
+        await peer.request()
+        await peer.answer()
+        await first
+        second = asyncio.create_task(http.post(url(endpoint), json={"a": 2}))
+        await peer.request()
+        peer.end()
+        peer = await endpoint.accept()
+        assert (await peer.request())[1] == b'{"a":2}'
+        await peer.answer()
+        assert (await second).text == "ok"
+
     async def test_cancelled_request_closes_its_connection(self, http, endpoint):
         task = asyncio.create_task(http.get(url(endpoint)))
         peer = await endpoint.accept()
