@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from fairpool_gateway.admission import Admission
 from fairpool_gateway.config import PoolConfig
-from fairpool_gateway.cost import CostModel, Estimator, OutputEstimator, Shape, Used
+from fairpool_gateway.cost import Estimator, Shape, Used
 from fairpool_gateway.decision_log import DecisionLog
 from fairpool_gateway.endpoints import Endpoint, Endpoints, EndpointSpec, Slot
 from fairpool_gateway.errors import NoEndpoint, QueueFull, QueueTimeout, Refused
@@ -98,7 +98,7 @@ class Dispatcher:
         self.config = config
         self.counts = Counts()
         self.endpoints = Endpoints()
-        self.estimator = Estimator(_cost_model(config))
+        self.estimator = Estimator(config.cost.model())
         self.admission: Admission[Request] = Admission(config.queue)
         self.ordering = ordering(
             self._price,
@@ -153,7 +153,7 @@ class Dispatcher:
         self._reweigh(now, self.config, config)
         self.config = config
         self.admission.settings = config.queue
-        self.estimator.configure(_cost_model(config))
+        self.estimator.configure(config.cost.model())
         return []
 
     def tick(self, now: float) -> list[Action]:
@@ -234,12 +234,3 @@ class Dispatcher:
 
     def _price(self, request: Request) -> int:
         return self.estimator.estimate(request.tenant, request.shape)
-
-
-def _cost_model(config: PoolConfig) -> CostModel:
-    return CostModel(
-        input_weight=config.cost.input_weight,
-        output_weight=config.cost.output_weight,
-        output_estimator=OutputEstimator(config.cost.output_estimator),
-        context_length=config.cost.context_length,
-    )

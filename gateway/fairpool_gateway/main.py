@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fairpool_gateway.app.server import Options, run
-from fairpool_gateway.config import load
+from fairpool_gateway.configwatch import read
 from fairpool_gateway.dispatcher import Request
 from fairpool_gateway.errors import ConfigInvalid
 from fairpool_gateway.ordering import OrderingFactory
@@ -23,12 +23,11 @@ def main(arguments: Sequence[str] | None = None, *, ordering: OrderingFactory[Re
     parser = _parser()
     parsed = parser.parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s", stream=sys.stderr)
+    for library in ("uvicorn", "watchfiles"):
+        logging.getLogger(library).setLevel(logging.WARNING)
     path: Path = parsed.config
     try:
-        config = load(path.read_text(encoding="utf-8"), source=str(path), strict=True)
-    except OSError as error:
-        print(f"{path}: cannot be read: {error.strerror}", file=sys.stderr)
-        return EXIT_CONFIG
+        config = read(path, strict=True)
     except ConfigInvalid as problem:
         print(f"{path} cannot be used:", file=sys.stderr)
         for line in problem.problems:

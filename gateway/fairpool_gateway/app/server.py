@@ -105,7 +105,7 @@ async def _follow_config(gateway: Gateway, path: Path, stop: asyncio.Event) -> N
         gateway.refuse_config(problem)
         log.error("an edit of %s cannot be used, the last good configuration stays in force: %s", path, problem)
 
-    await follow(path, applied=applied, refused=refused, stop=stop)
+    await follow(path, applied=applied, refused=refused, current=gateway.config, strict=True, stop=stop)
 
 
 @contextlib.asynccontextmanager
