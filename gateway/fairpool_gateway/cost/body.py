@@ -28,9 +28,6 @@ MOST_CHOICES: Final = 16_384
 MOST_TOKENS: Final = (1 << 31) - 1
 """A `max_tokens` beyond this is no limit."""
 
-_LONGEST_NUMBER = 32
-"""No number that counts has more digits; converting a longer one could take long."""
-
 
 class Api(enum.Enum):
     """The APIs whose cost can be read; the value is the path below `/v1/`."""
@@ -214,7 +211,7 @@ def _limit(fields: _Fields, names: tuple[str, ...]) -> int | None:
 
 def _number(raw: Raw, decode: Callable[[Raw], int]) -> int:
     """A whole number, or 0 where there is none."""
-    if raw is ABSENT or len(raw) > _LONGEST_NUMBER:
+    if raw is ABSENT:
         return 0
     try:
         return decode(raw)

@@ -1,0 +1,40 @@
+"""Reading what an answer used out of its bytes as they pass, never changing one (DESIGN §5)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fairpool_gateway.cost import Api
+from fairpool_gateway.usage.answers import ResponsesEvent, StreamChunk, StreamEvent
+from fairpool_gateway.usage.inflate import Inflated
+from fairpool_gateway.usage.reading import Reading, Unread, UsageReader
+from fairpool_gateway.usage.stream import StreamReader
+from fairpool_gateway.usage.whole import WholeReader
+
+__all__ = ["Reading", "UsageReader", "usage_reader"]
+
+_EVENTS: Final[dict[Api, type[StreamEvent]]] = {
+    Api.CHAT: StreamChunk,
+    Api.COMPLETIONS: StreamChunk,
+    Api.EMBEDDINGS: StreamChunk,
+    Api.RESPONSES: ResponsesEvent,
+}
+
+
+def usage_reader(api: Api, content_type: bytes, content_encoding: bytes) -> UsageReader:
+    """The reader for an answer with these headers; one that reads nothing, if it is not known how."""
+    reader = _plain_reader(api, content_type.partition(b";")[0].strip().lower())
+    match content_encoding.strip().lower():
+        case b"" | b"identity":
+            return reader
+        case b"gzip" | b"x-gzip" | b"deflate":
+            return Inflated(reader)
+    return Unread()
+
+
+def _plain_reader(api: Api, media_type: bytes) -> UsageReader:
+    if media_type == b"text/event-stream":
+        return StreamReader(_EVENTS[api])
+    if media_type in {b"", b"application/json"} or media_type.endswith(b"+json"):
+        return WholeReader()
+    return Unread()
