@@ -103,6 +103,20 @@ class TestBodyInParts:
         assert response.status == 413
         assert await response.read() == b"too"
 
+    async def test_whose_end_comes_after_that_of_the_answer(self, client, endpoint):
+        end = asyncio.Event()
+
+        async def body():
+            yield b"ab"
+            await end.wait()
+
+        task = asyncio.create_task(client.send(endpoint.target, POST, body(), PATIENT))
+        peer = await endpoint.accept()
+        await peer.answer(b"enough")
+        await peer.gone()
+        end.set()
+        assert await (await task).read() == b"enough"
+
     async def test_that_fails_closes_the_connection(self, client, endpoint):
         async def body():
             yield b"ab"

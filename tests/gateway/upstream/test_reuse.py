@@ -7,6 +7,7 @@ from support.scripted_endpoint import until
 
 from fairpool_gateway.errors import UpstreamBroken
 from fairpool_gateway.upstream import Client, Timeouts, request_head
+from fairpool_gateway.upstream.connection import Connection
 from fairpool_gateway.upstream.pool import Pool
 from fairpool_gateway.upstream.target import Target
 
@@ -136,6 +137,21 @@ class TestIdleConnections:
             await peer.answer()
             assert (await task).complete
         assert endpoint.accepted == 1
+        await client.aclose()
+
+    async def test_busy_connection_sets_hardly_any_timer(self, endpoint, monkeypatch):
+        alarms = []
+        set_alarm = Connection._set_alarm
+        monkeypatch.setattr(Connection, "_set_alarm", lambda self, when: alarms.append(when) or set_alarm(self, when))
+        client = Client()
+        peer = None
+        for _ in range(30):
+            task = asyncio.create_task(client.send(endpoint.target, GET, b"", Timeouts(10, 600, 60)))
+            peer = peer or await endpoint.accept()
+            await peer.request()
+            await peer.answer()
+            await task
+        assert len(alarms) == 2
         await client.aclose()
 
     async def test_are_bounded(self, endpoint):

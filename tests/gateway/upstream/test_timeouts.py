@@ -28,6 +28,14 @@ class TestFirstByte:
             await task
         await peer.gone()
 
+    async def test_silent_endpoint_after_a_request_in_parts(self, client, endpoint):
+        async def body():
+            yield b"ab"
+
+        head = request_head(b"POST", b"/", [(b"Content-Length", b"2")])
+        with pytest.raises(UpstreamTimedOut, match="no first byte"):
+            await asyncio.wait_for(client.send(endpoint.target, head, body(), Timeouts(10, SHORT, 600)), 5)
+
     async def test_headers_are_no_first_byte(self, ask, endpoint):
         task = ask(first_byte=SHORT)
         peer = await endpoint.accept()
