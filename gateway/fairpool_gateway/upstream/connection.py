@@ -5,7 +5,7 @@ last byte is being handled, before any reader runs; anything else that ends an e
 
 There is one timer per connection, and it is seldom set: it fires at a time not later than the deadline, which moves
 on with each byte, looks whether the deadline is still ahead, and if so is set again. An exchange in a busy pool
-touches no timer (each would cost 1 to 2 us).
+touches no timer (each would cost 1.2 us).
 """
 
 from __future__ import annotations
