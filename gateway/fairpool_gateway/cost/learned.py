@@ -1,7 +1,7 @@
 """What is learned from completed requests: ratios and averages of the recent past, in constant memory.
 
-Each new fact weighs 1/50 in the long run. Faster is not better: with many requests in flight, what just completed is
-not what is about to be dispatched, and a nervous estimate is a biased one. The same facts in the same order give the
+Each new fact weighs 1/50 in the long run. Faster is not better: a tenant is dispatched more often while its estimate
+is low than while it is high, so a nervous estimate is too low on average. The same facts in the same order give the
 same figures in every process.
 """
 
@@ -11,8 +11,6 @@ from typing import Final
 
 RATE: Final = 0.02
 """What the newest fact weighs, once there are many."""
-
-_KEPT = 1 - RATE
 
 
 class Ratio:
@@ -40,8 +38,8 @@ class Ratio:
     def learn(self, above: float, below: float) -> None:
         """Learn a fact; one with nothing below the line teaches nothing."""
         if below > 0:
-            self._above = self._above * _KEPT + above
-            self._below = self._below * _KEPT + below
+            self._above += above - self._above * RATE
+            self._below += below - self._below * RATE
 
 
 class Average:

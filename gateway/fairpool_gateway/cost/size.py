@@ -137,11 +137,9 @@ class Size:
         ):
             if raw is not ABSENT:
                 self.text += len(raw)
-        if item.type is not ABSENT:
-            self.tokens += _media_tokens(item.type)
-        elif depth and self.text + self.tokens == before:
-            # Some engines take a picture or a sound without its type.
-            self.tokens += IMAGE_TOKENS
+        if depth or item.type is not ABSENT:
+            nothing = self.text + self.tokens == before
+            self.tokens += _stands_for(item.type, nothing=nothing and depth > 0)
 
     def _add_array(self, raw: Raw, view: memoryview, depth: int) -> int:
         """Add an array, whose first element says what all of them are."""
@@ -167,13 +165,15 @@ class Size:
         return 1
 
 
-def _media_tokens(type_: Raw) -> int:
+def _stands_for(type_: Raw, *, nothing: bool) -> int:
+    """The tokens of what is not text; a part in which nothing was found is taken for an image."""
     name = bytes(type_)
-    if name not in _PLAIN_TYPES:
-        for word, tokens in _MEDIA:
-            if word in name:
-                return tokens
-    return 0
+    if name in _PLAIN_TYPES:
+        return 0
+    for word, tokens in _MEDIA:
+        if word in name:
+            return tokens
+    return IMAGE_TOKENS if nothing else 0
 
 
 def _count(view: memoryview, byte: bytes) -> int:
