@@ -111,6 +111,7 @@ class EngineApp:
         self._reader = reader = RequestReader(settings.models, settings.language, settings.limits.max_model_len)
         self._count = 0
         self._seed = settings.language.seed
+        self._event_seconds = settings.tokens_per_event * settings.limits.step_base / settings.speed
         self._paths = {
             "/v1/chat/completions": _Path(reader.chat, "chatcmpl-", Chat),
             "/v1/completions": _Path(reader.completion, "cmpl-", Completion),
@@ -165,7 +166,7 @@ class EngineApp:
         generation = self._runner.submit(ask, request.header(LABEL_HEADER) or ask.label)
         request.wire.watch(lambda: self._runner.abort(generation))
         self._count += 1
-        reply = reply_for(fault, request.send, request.wire, self._seed + self._count)
+        reply = self._reply(fault, request)
         identity = path.prefix + (request.header(b"x-request-id") or self._identity())
         try:
             if path.dialect is None:
@@ -189,9 +190,7 @@ class EngineApp:
         if fault is not None and await self._fail(fault, request):
             return
         body, content_type = probe()
-        await reply_for(fault, request.send, request.wire, self._seed).whole(
-            body, headers=((b"content-type", content_type),) if body else ()
-        )
+        await self._reply(fault, request).whole(body, headers=((b"content-type", content_type),) if body else ())
 
     async def _tokenize(self, request: _Request, reply: Reply) -> None:
         body = await request.body()
@@ -218,8 +217,8 @@ class EngineApp:
             fault = None if order.fault is None else Fault.parse(order.fault)
         except (msgspec.MsgspecError, FaultUnknown) as error:
             raise Refusal(400, str(error)) from None
-        await reply.whole(msgspec.json.encode({"fault": None if fault is None else str(fault)}))
         await self._set_fault(fault, order.times, order.everywhere)
+        await reply.whole(msgspec.json.encode({"fault": None if fault is None else str(fault)}))
 
     def _fault(self, request: _Request) -> Fault | None:
         if named := request.header(FAULT_HEADER):
@@ -244,6 +243,9 @@ class EngineApp:
             await Reply(request.send).whole(answers.error(status, message, kind), status=status, headers=headers)
             return True
         return False
+
+    def _reply(self, fault: Fault | None, request: _Request) -> Reply:
+        return reply_for(fault, request.send, request.wire, self._seed + self._count, self._event_seconds)
 
     def _is_authorized(self, request: _Request) -> bool:
         key = self._settings.api_key

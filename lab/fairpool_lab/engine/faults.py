@@ -8,7 +8,7 @@ A fault is written `KIND[:ARGUMENT]`. A request's own header decides for it; oth
     hang-after[:seconds]   status and headers of a 200, then no byte, for good or for so long
     die[:events]           reset after so many events of a stream (default 1), or in the middle of another body
     truncate[:events]      likewise, but the connection is closed in an orderly way, with the end missing
-    slow:factor            so many times slower: for all, the engine's clock; for one request, its answer's pace
+    slow:factor            so many times slower: for all, the engine's clock; for one request, its answer alone
     429[:seconds]          too many requests, with Retry-After (default 1)
     500, 503               an error answer
     gzip                   the answer is compressed, whether or not that was asked for

@@ -97,28 +97,34 @@ class Broken(Reply):
 
 
 class Slow(Reply):
-    """Each event as many times later after the one before, a whole body after its request, as the factor says."""
+    """A body as many times later after its request as the factor says, and events as much further apart.
 
-    def __init__(self, send: Send, wire: Wire, factor: float) -> None:
+    Tokens go on being made meanwhile, so how far apart events would have been is taken from the settings:
+    `event_seconds`, the shortest time in which one is made.
+    """
+
+    def __init__(self, send: Send, wire: Wire, factor: float, event_seconds: float) -> None:
         super().__init__(send)
         self._wire = wire
         self._factor = factor
+        self._event_seconds = event_seconds
         self._since = asyncio.get_running_loop().time()
 
     async def whole(self, body: bytes, *, status: int = 200, headers: Headers = (JSON,)) -> None:
         """The body, late."""
-        await self._delay()
+        await self._delay(asyncio.get_running_loop().time() - self._since)
         await super().whole(body, status=status, headers=headers)
 
     async def write(self, events: bytes, *, last: bool) -> None:
-        """Events, late."""
-        await self._delay()
-        await super().write(events, last=last)
+        """Events, one by one and late."""
+        for event in events.split(_EVENT_END)[:-1]:
+            await self._delay(self._event_seconds)
+            await self._body(event + _EVENT_END, last=False)
+        if last:
+            await self._body(b"", last=True)
 
-    async def _delay(self) -> None:
-        loop = asyncio.get_running_loop()
-        await self._wire.hang((loop.time() - self._since) * (self._factor - 1))
-        self._since = loop.time()
+    async def _delay(self, usual: float) -> None:
+        await self._wire.hang(usual * (self._factor - 1))
 
 
 class Gzipped(Reply):
@@ -144,7 +150,7 @@ class Gzipped(Reply):
         await self._body(self._compressor.compress(events) + self._compressor.flush(flush), last=last)
 
 
-def reply_for(fault: Fault | None, send: Send, wire: Wire, seed: int) -> Reply:
+def reply_for(fault: Fault | None, send: Send, wire: Wire, seed: int, event_seconds: float) -> Reply:
     """The reply that does what the fault says; an ordinary one for faults that lie elsewhere."""
     reply = Reply(send)
     if fault is None:
@@ -158,7 +164,7 @@ def reply_for(fault: Fault | None, send: Send, wire: Wire, seed: int) -> Reply:
         case Kind.TRUNCATE:
             reply = Broken(send, wire.cut, int(argument or 0))
         case Kind.SLOW:
-            reply = Slow(send, wire, argument or 1)
+            reply = Slow(send, wire, argument or 1, event_seconds)
         case Kind.GZIP:
             reply = Gzipped(send)
         case Kind.SPLIT:

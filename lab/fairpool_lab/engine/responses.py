@@ -124,7 +124,7 @@ class Responses:
     def _place(self) -> dict[str, Any]:
         return {"content_index": 0, "item_id": self._message, "output_index": 0}
 
-    def _event(self, name: str, **data: Any) -> bytes:  # noqa: ANN401 - JSON
+    def _event(self, name: str, **data: Any) -> bytes:
         data |= {"sequence_number": self._sequence, "type": name}
         self._sequence += 1
         return b"event: " + name.encode() + b"\ndata: " + _encode(dict(sorted(data.items()))) + b"\n\n"

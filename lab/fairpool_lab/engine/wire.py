@@ -122,7 +122,7 @@ class _Splitter(asyncio.Transport):
         self._closing = False
         self._loop = asyncio.get_running_loop()
 
-    def write(self, data: Any) -> None:  # noqa: ANN401 - as the base class has it
+    def write(self, data: Any) -> None:
         data = bytes(data)
         idle = not self._pending
         start = 0
