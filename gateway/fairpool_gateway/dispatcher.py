@@ -2,14 +2,16 @@
 
 Events go in (arrive, cancel, complete, endpoints, configure, tick), each with the time it happened; actions come out
 (grant a slot, refuse), to be carried out in order. It knows neither HTTP nor tasks. What always holds after every
-event: either nobody waits or no slot is free; a request is waiting, in flight or done, and moves only that way; a slot
-that was taken is given back exactly once. Whose head goes next is decided once per dispatch, however many slots came
-free (§5.2), and its cost is fixed at that moment (§5.1).
+event: either nobody waits or no slot is free; a slot that was taken is given back exactly once. Whose head goes next is
+decided once per dispatch, however many slots came free (§5.2), and its cost is fixed at that moment (§5.1). A request
+whose attempt failed before its first byte may try another endpoint: it goes ahead of the order, since its turn has
+been, and is not charged again.
 """
 
 from __future__ import annotations
 
 import enum
+from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -21,6 +23,7 @@ from fairpool_gateway.endpoints import Endpoint, Endpoints, EndpointSpec, Slot
 from fairpool_gateway.errors import NoEndpoint, QueueFull, QueueTimeout, Refused
 from fairpool_gateway.ordering import OrderingFactory
 from fairpool_gateway.placement import choose
+from fairpool_gateway.retries import MOST_OTHERS, RetryBudget
 from fairpool_gateway.sfq import Decision, Scheduler
 
 
@@ -30,6 +33,7 @@ class State(enum.Enum):
     NEW = enum.auto()
     WAITING = enum.auto()
     IN_FLIGHT = enum.auto()
+    RETRYING = enum.auto()
     DONE = enum.auto()
 
 
@@ -42,9 +46,12 @@ class Request:
         shape: what its body says about its cost.
         size: bytes it holds while it waits.
         waited: seconds from its arrival to its dispatch, once dispatched.
+        cost: what it was charged for, once dispatched.
+        tried: the endpoints on which it failed.
+        lost: whether a connection was lost after all of it was sent.
     """
 
-    __slots__ = ("id", "shape", "size", "slot", "state", "tenant", "waited")
+    __slots__ = ("cost", "id", "lost", "shape", "size", "slot", "state", "tenant", "tried", "waited")
 
     def __init__(self, request_id: str, tenant: str, shape: Shape, size: int) -> None:
         self.id = request_id
@@ -54,6 +61,9 @@ class Request:
         self.state = State.NEW
         self.slot: Slot | None = None
         self.waited = 0.0
+        self.cost = 0
+        self.tried: tuple[Endpoint, ...] = ()
+        self.lost = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +92,7 @@ class Counts:
     arrived: int = 0
     dispatched: int = 0
     completed: int = 0
+    retried: int = 0
     removed: int = 0
     refused: int = 0
     charged: int = 0
@@ -106,6 +117,8 @@ class Dispatcher:
             default_weight=config.default_weight,
             max_tenants=config.authentication.max_tenants,
         )
+        self._retrying: OrderedDict[Request, float] = OrderedDict()
+        self._retry_budget = RetryBudget()
         self._log = log
 
     def arrive(self, now: float, request: Request) -> list[Action]:
@@ -127,6 +140,10 @@ class Dispatcher:
         if request.state is State.WAITING:
             self._remove(now, request)
             return []
+        if request.state is State.RETRYING:
+            del self._retrying[request]
+            request.state = State.DONE
+            return []
         return self.complete(now, request, None)
 
     def complete(self, now: float, request: Request, used: Used | None) -> list[Action]:
@@ -134,13 +151,50 @@ class Dispatcher:
         if request.state is not State.IN_FLIGHT or request.slot is None:
             return []
         request.state = State.DONE
-        request.slot.give_back()
-        self.counts.completed += 1
+        self._give_back(now, request, request.slot, used)
         if used is not None:
             self.counts.used += self.estimator.cost_of(used)
             self.estimator.learn(request.tenant, request.shape, used)
-        if self._log:
-            self._log.complete(now, request.tenant, request.id, request.slot.endpoint.spec.id, used)
+        return self._fill(now)
+
+    def connect_failed(self, now: float, request: Request) -> list[Action]:
+        """No connection to the request's endpoint could be made; the request itself has yet to be retried or ended."""
+        if request.slot is not None:
+            endpoint = request.slot.endpoint
+            endpoint.health.connect_failed(now, may_eject=self.endpoints.others_than(endpoint))
+        return []
+
+    def answered(self, now: float, status: int, request: Request) -> list[Action]:
+        """The request's endpoint began its answer: an endpoint on trial is judged by it."""
+        if request.slot is None:
+            return []
+        endpoint = request.slot.endpoint
+        endpoint.health.answered(now, status, request.tenant, may_eject=self.endpoints.others_than(endpoint))
+        return self._fill(now)
+
+    def may_retry(self, request: Request, *, lost: bool) -> bool:
+        """Whether the attempt in flight, which failed before its first byte, may be repeated elsewhere.
+
+        `lost`: its connection was lost after all of it was sent.
+        """
+        if request.slot is None or (lost and request.lost) or len(request.tried) >= MOST_OTHERS:
+            return False
+        tried = (*request.tried, request.slot.endpoint)
+        return self._retry_budget.allows and any(
+            endpoint not in tried and not endpoint.is_out for endpoint in self.endpoints
+        )
+
+    def retry(self, now: float, request: Request, *, lost: bool) -> list[Action]:
+        """Repeat a failed attempt elsewhere, which `may_retry` has allowed."""
+        if request.state is not State.IN_FLIGHT or request.slot is None:
+            return []
+        request.state = State.RETRYING
+        request.tried = (*request.tried, request.slot.endpoint)
+        request.lost = request.lost or lost
+        self._retrying[request] = now
+        self._retry_budget.spend()
+        self.counts.retried += 1
+        self._give_back(now, request, request.slot, None)
         return self._fill(now)
 
     def replace_endpoints(self, now: float, specs: Iterable[EndpointSpec]) -> list[Action]:
@@ -157,16 +211,28 @@ class Dispatcher:
         return []
 
     def tick(self, now: float) -> list[Action]:
-        """Time has passed: refuse whatever has waited too long."""
-        return [self._expire(now, request) for request in self.admission.expired(now)]
+        """Time has passed: endpoints that were out for long enough are tried, and who waited too long is refused.
+
+        In this order, so that no removal comes before a free slot finds nobody backlogged.
+        """
+        self.endpoints.tick(now)
+        actions = self._fill(now)
+        actions += [self._expire(now, request) for request in self.admission.expired(now)]
+        return actions + self._expire_retries(now)
 
     def next_tick(self) -> float | None:
-        """When `tick` is due next; None if nothing waits."""
-        return self.admission.next_expiry()
+        """When `tick` is due next; None if there is nothing to wait for."""
+        since = next(iter(self._retrying.values()), None)
+        due = (
+            self.admission.next_expiry(),
+            self.endpoints.next_return(),
+            None if since is None else since + self.config.queue.timeout,
+        )
+        return min((moment for moment in due if moment is not None), default=None)
 
     def _fill(self, now: float) -> list[Action]:
         """Dispatch while a slot is free and somebody waits, deciding anew for each (§7.1)."""
-        actions: list[Action] = []
+        actions: list[Action] = self._place_retries() if self._retrying else []
         while (endpoint := choose(self.endpoints)) is not None:
             before = self.ordering.v
             decision = self.ordering.dispatch()
@@ -177,10 +243,38 @@ class Dispatcher:
             actions.append(self._grant(now, decision, endpoint))
         return actions
 
+    def _place_retries(self) -> list[Action]:
+        """Those who had their turn go first, the oldest first, to endpoints that they have not failed on."""
+        actions: list[Action] = []
+        for request in list(self._retrying):
+            if (endpoint := choose(self.endpoints, besides=request.tried)) is not None:
+                del self._retrying[request]
+                request.state = State.IN_FLIGHT
+                request.slot = endpoint.take(request.cost)
+                actions.append(Grant(request, endpoint))
+        return actions
+
+    def _expire_retries(self, now: float) -> list[Action]:
+        late = [request for request, since in self._retrying.items() if now >= since + self.config.queue.timeout]
+        for request in late:
+            del self._retrying[request]
+        return [
+            self._refuse(request, NoEndpoint("No other endpoint came free for another try. Retry later."))
+            for request in late
+        ]
+
+    def _give_back(self, now: float, request: Request, slot: Slot, used: Used | None) -> None:
+        slot.give_back()
+        self.counts.completed += 1
+        if self._log:
+            self._log.complete(now, request.tenant, request.id, slot.endpoint.spec.id, used)
+
     def _grant(self, now: float, decision: Decision[Request], endpoint: Endpoint) -> Grant:
         request = decision.request
         request.state = State.IN_FLIGHT
+        request.cost = decision.cost
         request.slot = endpoint.take(decision.cost)
+        self._retry_budget.earn()
         request.waited = self.admission.dispatched(now, request)
         counts = self.counts
         counts.dispatched += 1

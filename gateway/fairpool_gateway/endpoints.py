@@ -3,13 +3,16 @@
 A slot is the right to have one request outstanding on an endpoint. It belongs to the endpoint *object* it was taken
 from: an endpoint that leaves the pool and comes back under the same address, with another identity, starts empty,
 and slots of the one that left are given back to it without harm. What always holds: `in_flight` and `outstanding`
-are never negative, and equal the number and the cost of the slots that are out.
+are never negative, and equal the number and the cost of the slots that are out. An endpoint that drains or is ejected
+gets nothing new and finishes what it runs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+
+from fairpool_gateway.health import Health, Standing
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,12 +24,14 @@ class EndpointSpec:
         host: where it listens.
         port: where it listens.
         slots: how many requests it may have outstanding.
+        draining: whether it is to finish what it runs and get no more.
     """
 
     id: str
     host: str
     port: int
     slots: int
+    draining: bool = False
 
 
 class Endpoint:
@@ -36,36 +41,49 @@ class Endpoint:
         spec: what was last said of it.
         in_flight: slots that are taken.
         outstanding: the cost of what is in flight, in tokens.
+        health: what has been seen of it.
     """
 
-    __slots__ = ("in_flight", "outstanding", "spec")
+    __slots__ = ("health", "in_flight", "outstanding", "spec")
 
     def __init__(self, spec: EndpointSpec) -> None:
         self.spec = spec
         self.in_flight = 0
         self.outstanding = 0
+        self.health = Health()
 
     @property
     def has_free_slot(self) -> bool:
         """Whether one more request may be sent here."""
-        return self.in_flight < self.spec.slots
+        if self.spec.draining or self.in_flight >= self.spec.slots:
+            return False
+        return self.health.standing is Standing.GOOD or (
+            self.health.standing is Standing.ON_TRIAL and not self.health.trial_runs
+        )
+
+    @property
+    def is_out(self) -> bool:
+        """Whether it gets nothing new, however few requests it runs."""
+        return self.spec.draining or self.health.standing is Standing.EJECTED
 
     def take(self, cost: int) -> Slot:
         """Take one slot for a request of this cost."""
         self.in_flight += 1
         self.outstanding += cost
-        return Slot(self, cost)
+        on_trial = self.health.trial_runs = self.health.standing is Standing.ON_TRIAL
+        return Slot(self, cost, on_trial=on_trial)
 
 
 class Slot:
     """One taken slot."""
 
-    __slots__ = ("_cost", "_held", "endpoint")
+    __slots__ = ("_cost", "_held", "_on_trial", "endpoint")
 
-    def __init__(self, endpoint: Endpoint, cost: int) -> None:
+    def __init__(self, endpoint: Endpoint, cost: int, *, on_trial: bool) -> None:
         self.endpoint = endpoint
         self._cost = cost
         self._held = True
+        self._on_trial = on_trial
 
     def give_back(self) -> None:
         """Give the slot back to the endpoint it was taken from; only the first call counts."""
@@ -73,6 +91,8 @@ class Slot:
             self._held = False
             self.endpoint.in_flight -= 1
             self.endpoint.outstanding -= self._cost
+            if self._on_trial:
+                self.endpoint.health.trial_runs = False
 
 
 class Endpoints:
@@ -90,6 +110,20 @@ class Endpoints:
     def replace(self, specs: Iterable[EndpointSpec]) -> None:
         """Make these the endpoints: known identities keep their slots, others join or leave."""
         self._by_id = {spec.id: self._updated(spec) for spec in specs}
+
+    def others_than(self, endpoint: Endpoint) -> bool:
+        """Whether another endpoint is there for the work of this one, should it be ejected."""
+        return any(other is not endpoint and not other.is_out for other in self)
+
+    def tick(self, now: float) -> None:
+        """Time has passed: whoever has been out for long enough may prove itself."""
+        for endpoint in self:
+            endpoint.health.tick(now)
+
+    def next_return(self) -> float | None:
+        """When the next ejected endpoint may prove itself; None if none is ejected."""
+        ejected = (endpoint.health for endpoint in self if endpoint.health.standing is Standing.EJECTED)
+        return min((health.until for health in ejected), default=None)
 
     def _updated(self, spec: EndpointSpec) -> Endpoint:
         endpoint = self._by_id.get(spec.id)

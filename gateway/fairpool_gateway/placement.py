@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 from fairpool_gateway.endpoints import Endpoint
 
 
-def choose(endpoints: Iterable[Endpoint]) -> Endpoint | None:
-    """The endpoint with a free slot and the least cost outstanding, the first of equals; None if no slot is free."""
+def choose(endpoints: Iterable[Endpoint], besides: Container[Endpoint] = ()) -> Endpoint | None:
+    """The endpoint with a free slot and the least cost outstanding for its slots, the first of equals.
+
+    None if no slot is free. `besides` names endpoints that are not to be chosen.
+    """
     chosen: Endpoint | None = None
     for endpoint in endpoints:
-        if endpoint.has_free_slot and (chosen is None or endpoint.outstanding < chosen.outstanding):
+        if (
+            endpoint.has_free_slot
+            and (chosen is None or endpoint.outstanding * chosen.spec.slots < chosen.outstanding * endpoint.spec.slots)
+            and endpoint not in besides
+        ):
             chosen = endpoint
     return chosen

@@ -57,6 +57,8 @@ class Interleavings(RuleBasedStateMachine):
         self.made = 0
         self.by_state = {}
         self.slots = {}
+        self.granted = set()
+        self.replaced = False
         self.lines = []
         log = DecisionLog(self.lines.append, pool="p", weights=WEIGHTS, default_weight=100)
         self.dispatcher = self.dispatcher_class(
@@ -67,13 +69,15 @@ class Interleavings(RuleBasedStateMachine):
         for action in actions:
             made = action.request
             if isinstance(action, Grant):
-                assert self.by_state[made] is State.WAITING
+                assert self.by_state[made] in {State.WAITING, State.RETRYING}
+                assert action.endpoint not in made.tried
                 self.by_state[made] = State.IN_FLIGHT
+                self.granted.add(made)
                 assert made.slot not in self.slots
                 self.slots[made.slot] = action.endpoint
             else:
                 assert isinstance(action, Refuse)
-                assert self.by_state[made] is State.WAITING
+                assert self.by_state[made] in {State.WAITING, State.RETRYING}
                 self.by_state[made] = State.DONE
 
     @initialize(slots=st.integers(1, 3), count=st.integers(0, 3))
@@ -90,7 +94,7 @@ class Interleavings(RuleBasedStateMachine):
 
     @rule(made=requests)
     def leave(self, made):
-        if self.by_state[made] is State.WAITING:
+        if self.by_state[made] in {State.WAITING, State.RETRYING}:
             self.by_state[made] = State.DONE
         self.end(made, self.dispatcher.cancel)
 
@@ -98,9 +102,25 @@ class Interleavings(RuleBasedStateMachine):
         made=consumes(requests), used=st.one_of(st.none(), st.builds(Used, st.integers(0, 5000), st.integers(0, 900)))
     )
     def complete(self, made, used):
-        if self.by_state[made] is State.WAITING:
+        if self.by_state[made] in {State.WAITING, State.RETRYING}:
             return
         self.end(made, lambda now, ended: self.dispatcher.complete(now, ended, used))
+
+    @rule(made=requests, status=st.sampled_from([200, 400, 500, 502, 503]))
+    def answer(self, made, status):
+        if self.by_state[made] is State.IN_FLIGHT:
+            self.carry_out(self.dispatcher.answered(self.now, status, made))
+
+    @rule(made=requests, lost=st.booleans(), connected=st.booleans())
+    def fail_and_retry(self, made, lost, connected):
+        if self.by_state[made] is not State.IN_FLIGHT:
+            return
+        if not connected:
+            self.carry_out(self.dispatcher.connect_failed(self.now, made))
+        if self.dispatcher.may_retry(made, lost=lost):
+            del self.slots[made.slot]
+            self.by_state[made] = State.RETRYING
+            self.carry_out(self.dispatcher.retry(self.now, made, lost=lost))
 
     def end(self, made, event):
         if self.by_state[made] is State.IN_FLIGHT:
@@ -110,6 +130,7 @@ class Interleavings(RuleBasedStateMachine):
 
     @rule(slots=st.lists(st.integers(1, 3), max_size=3), first=st.integers(0, 2))
     def change_endpoints(self, slots, first):
+        self.replaced = True
         specs = [spec(first + number, count) for number, count in enumerate(slots)]
         self.carry_out(self.dispatcher.replace_endpoints(self.now, specs))
 
@@ -126,6 +147,21 @@ class Interleavings(RuleBasedStateMachine):
         self.carry_out(self.dispatcher.tick(self.now))
         due = self.dispatcher.next_tick()
         assert due is None or due > self.now
+
+    @invariant()
+    def nobody_who_had_its_turn_waits_beside_a_slot_it_could_have(self):
+        for made, state in self.by_state.items():
+            if state is State.RETRYING:
+                assert choose(self.dispatcher.endpoints, besides=made.tried) is None
+
+    @invariant()
+    def each_request_is_charged_once_however_often_it_is_tried(self):
+        assert self.dispatcher.counts.dispatched == len(self.granted)
+
+    @invariant()
+    def an_endpoint_is_left_while_there_is_one(self):
+        endpoints = list(self.dispatcher.endpoints)
+        assert not endpoints or self.replaced or not all(endpoint.is_out for endpoint in endpoints)
 
     @invariant()
     def nobody_waits_beside_a_free_slot(self):
@@ -146,7 +182,7 @@ class Interleavings(RuleBasedStateMachine):
 
     def teardown(self):
         for made, state in list(self.by_state.items()):
-            if state is State.WAITING:
+            if state in {State.WAITING, State.RETRYING}:
                 self.leave(made)
         for made in [made for made, state in self.by_state.items() if state is State.IN_FLIGHT]:
             self.end(made, self.dispatcher.cancel)
@@ -154,7 +190,7 @@ class Interleavings(RuleBasedStateMachine):
         assert all(endpoint.in_flight == endpoint.outstanding == 0 for endpoint in self.dispatcher.endpoints)
         assert self.dispatcher.admission.bytes == 0
         counts = self.dispatcher.counts
-        assert counts.dispatched == counts.completed
+        assert counts.dispatched <= counts.completed <= counts.dispatched + counts.retried
 
 
 TestInterleavings = Interleavings.TestCase
@@ -186,6 +222,26 @@ class GivesBackTwice(Dispatcher):
         return super().complete(now, made, used)
 
 
+class ChargesRetriesAgain(Dispatcher):
+    """Broken: a failed attempt goes back to the order, to be charged again."""
+
+    def retry(self, now, made, *, lost):
+        actions = super().retry(now, made, lost=lost)
+        if made.state is State.RETRYING:
+            del self._retrying[made]
+            self.admission.enter(now, made.tenant, made, made.size)
+            self.ordering.arrive(made.tenant, made)
+        return actions
+
+
+class EjectsTheLast(Dispatcher):
+    """Broken: the last endpoint can be ejected like any other."""
+
+    def connect_failed(self, now, made):
+        made.slot.endpoint.health.connect_failed(now, may_eject=True)
+        return []
+
+
 class StaysInTheOrder(Dispatcher):
     """Broken: a request that expires is refused, but keeps its place in the order."""
 
@@ -194,7 +250,10 @@ class StaysInTheOrder(Dispatcher):
         self.admission.leave(made)
 
 
-@pytest.mark.parametrize("broken", [OnePlacementPerEvent, KeepsSlotOnCancel, GivesBackTwice, StaysInTheOrder])
+@pytest.mark.parametrize(
+    "broken",
+    [OnePlacementPerEvent, KeepsSlotOnCancel, GivesBackTwice, StaysInTheOrder, ChargesRetriesAgain, EjectsTheLast],
+)
 def test_the_state_machine_catches(broken):
     class Broken(Interleavings):
         dispatcher_class = broken
@@ -255,6 +314,141 @@ class TestPlacement:
         pool.complete(3.0, first, None)
         (endpoint,) = pool.endpoints
         assert endpoint.in_flight == 1
+
+
+class TestRetry:
+    def two_endpoints(self):
+        return dispatcher(endpoints=[spec(0, slots=1), spec(1, slots=1), spec(2, slots=1)])
+
+    def test_it_goes_to_another_endpoint_at_once_and_is_not_charged_again(self):
+        pool = self.two_endpoints()
+        made = request("r", "a")
+        pool.arrive(0.0, made)
+        v, charged = pool.ordering.v, pool.counts.charged
+        assert pool.may_retry(made, lost=False)
+        (grant,) = pool.retry(1.0, made, lost=False)
+        assert grant.endpoint.spec.id == "e1"
+        assert (pool.ordering.v, pool.counts.charged) == (v, charged)
+
+    def test_it_goes_ahead_of_those_who_wait(self):
+        pool = self.two_endpoints()
+        running = [request(str(number), "a") for number in range(3)]
+        for made in running:
+            pool.arrive(0.0, made)
+        pool.arrive(0.0, request("waits", "b"))
+        assert granted(pool.retry(1.0, running[0], lost=False)) == ["waits"]
+        assert granted(pool.complete(2.0, running[1], None)) == ["0"]
+
+    def test_two_other_endpoints_are_tried_at_most(self):
+        pool = dispatcher(endpoints=[spec(number) for number in range(4)])
+        made = request("r", "a")
+        pool.arrive(0.0, made)
+        for _ in range(2):
+            assert pool.may_retry(made, lost=False)
+            pool.retry(1.0, made, lost=False)
+        assert not pool.may_retry(made, lost=False)
+
+    def test_a_lost_connection_is_repeated_once_in_all(self):
+        pool = self.two_endpoints()
+        made = request("r", "a")
+        pool.arrive(0.0, made)
+        pool.retry(1.0, made, lost=True)
+        assert not pool.may_retry(made, lost=True)
+        assert pool.may_retry(made, lost=False)
+
+    def test_retries_are_a_tenth_of_dispatches_in_the_long_run(self):
+        pool = dispatcher(endpoints=[spec(0, slots=1), spec(1, slots=1)])
+        for number in range(2000):
+            made = request(str(number), "a")
+            pool.arrive(0.0, made)
+            if pool.may_retry(made, lost=False):
+                pool.retry(0.0, made, lost=False)
+            pool.complete(0.0, made, None)
+        assert 200 <= pool.counts.retried <= 211
+
+    def test_with_no_other_endpoint_there_is_none(self):
+        pool = dispatcher(endpoints=[spec(0)])
+        made = request("r", "a")
+        pool.arrive(0.0, made)
+        assert not pool.may_retry(made, lost=False)
+
+    def test_it_waits_no_longer_than_others_do(self):
+        pool = dispatcher(endpoints=[spec(0, slots=1), spec(1, slots=1)], timeout="45s")
+        made, other = request("r", "a"), request("other", "a")
+        pool.arrive(0.0, made)
+        pool.arrive(0.0, other)
+        pool.retry(1.0, made, lost=False)
+        assert pool.next_tick() == 46.0
+        (refuse,) = pool.tick(46.0)
+        assert isinstance(refuse.refusal, NoEndpoint)
+
+
+class TestEjection:
+    def test_a_failed_connection_takes_an_endpoint_out_until_a_trial_request_succeeds(self):
+        pool = dispatcher(endpoints=[spec(0), spec(1, slots=1)])
+        made = request("r", "a")
+        pool.arrive(0.0, made)
+        pool.connect_failed(0.0, made)
+        pool.complete(0.0, made, None)
+        (sick, _) = pool.endpoints
+        trial, waits = request("trial", "a"), request("waits", "a")
+        pool.arrive(1.0, request("runs", "a"))
+        pool.arrive(1.0, trial)
+        pool.arrive(1.0, waits)
+        assert sick.in_flight == 0
+        assert granted(pool.tick(pool.next_tick())) == ["trial"]
+        assert granted(pool.answered(6.0, 200, trial)) == ["waits"]
+
+    def test_a_trial_that_fails_is_paid_with_twice_the_time(self):
+        pool = dispatcher(endpoints=[spec(0), spec(1)])
+        (sick, _) = pool.endpoints
+        sick.health.connect_failed(0.0, may_eject=True)
+        pool.tick(5.0)
+        sick.health.connect_failed(5.0, may_eject=True)
+        assert pool.next_tick() == 15.0
+
+    def test_a_trial_that_is_cancelled_lets_another_one_go(self):
+        pool = dispatcher(endpoints=[spec(0), spec(1, slots=1)])
+        (sick, _) = pool.endpoints
+        sick.health.connect_failed(0.0, may_eject=True)
+        pool.tick(5.0)
+        trial = request("trial", "a")
+        pool.arrive(5.0, trial)
+        assert trial.slot.endpoint is sick
+        assert not sick.has_free_slot
+        pool.cancel(6.0, trial)
+        assert sick.has_free_slot
+
+    def test_one_tenants_503s_do_not_take_it_out_but_two_tenants_do(self):
+        pool = dispatcher(endpoints=[spec(0, slots=9), spec(1, slots=1)])
+        (sick, _) = pool.endpoints
+        for tenant, out in (("a", False), ("a", False), ("b", True)):
+            sick.health.answered(0.0, 503, tenant, may_eject=True)
+            assert sick.is_out is out
+
+    def test_a_500_says_nothing(self):
+        pool = dispatcher(endpoints=[spec(0), spec(1)])
+        (sick, _) = pool.endpoints
+        for tenant in "abc":
+            sick.health.answered(0.0, 500, tenant, may_eject=True)
+        assert not sick.is_out
+
+    def test_the_last_one_is_never_taken_out(self):
+        pool = dispatcher(endpoints=[spec(0)])
+        made = request("r", "a")
+        pool.arrive(0.0, made)
+        pool.connect_failed(0.0, made)
+        pool.complete(0.0, made, None)
+        assert granted(pool.arrive(0.0, request("next", "a"))) == ["next"]
+
+    def test_one_that_drains_finishes_and_gets_no_more(self):
+        pool = dispatcher(endpoints=[spec(0)])
+        made = request("r", "a")
+        pool.arrive(0.0, made)
+        pool.replace_endpoints(1.0, [EndpointSpec("e0", "127.0.0.1", 9000, 2, draining=True), spec(1)])
+        (grant,) = pool.arrive(1.0, request("next", "a"))
+        assert grant.endpoint.spec.id == "e1"
+        pool.complete(2.0, made, Used(1, 1))
 
 
 class TestTimeOut:

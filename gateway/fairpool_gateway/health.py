@@ -1,0 +1,84 @@
+"""The health of one endpoint: when it is taken out of the pool, and how it comes back.
+
+A failed connection takes an endpoint out, and so do answers of 502, 503 or 504 that two different tenants saw, or the
+probe: one tenant alone might cause them. It stays out for a time that doubles with each failure, then one trial
+request decides. A 500 is the request's fault as often as the endpoint's, and tells nothing. What always holds: an
+endpoint that answers is good at once and owes nothing, and the last one that is left is never taken out.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import Final
+
+FIRST_EJECTION: Final = 5.0
+LONGEST_EJECTION: Final = 300.0
+"""Seconds out of the pool, the first time and at most."""
+
+SUSPICIOUS: Final = frozenset({502, 503, 504})
+"""Answers that an endpoint out of order gives, or a proxy in front of one."""
+
+PROBE: Final = None
+"""In place of a tenant: the gateway itself saw it."""
+
+
+class Standing(enum.Enum):
+    """Whether an endpoint is given work: all that fits, none, or one trial request."""
+
+    GOOD = enum.auto()
+    EJECTED = enum.auto()
+    ON_TRIAL = enum.auto()
+
+
+class Health:
+    """What has been seen of one endpoint.
+
+    Attributes:
+        standing: whether it is given work.
+        until: when its time out of the pool ends, while it is ejected.
+        trial_runs: whether the trial request is in flight.
+    """
+
+    __slots__ = ("_ejections", "_witness", "standing", "trial_runs", "until")
+
+    def __init__(self) -> None:
+        self.standing = Standing.GOOD
+        self.until = 0.0
+        self.trial_runs = False
+        self._ejections = 0
+        self._witness: str | None = None
+
+    def connect_failed(self, now: float, *, may_eject: bool) -> None:
+        """No connection could be made. `may_eject`: whether another endpoint is left."""
+        self._fail(now, may_eject=may_eject)
+
+    def answered(self, now: float, status: int, witness: str | None, *, may_eject: bool) -> None:
+        """It answered a tenant, or the `PROBE`. `may_eject`: whether another endpoint is left."""
+        if status not in SUSPICIOUS:
+            self._recover()
+        elif witness is PROBE or self.standing is Standing.ON_TRIAL or self._witness not in {None, witness}:
+            self._fail(now, may_eject=may_eject)
+        else:
+            self._witness = witness
+
+    def tick(self, now: float) -> None:
+        """Time has passed: one whose time is over may prove itself."""
+        if self.standing is Standing.EJECTED and now >= self.until:
+            self.standing = Standing.ON_TRIAL
+            self.trial_runs = False
+
+    def _recover(self) -> None:
+        self.standing = Standing.GOOD
+        self._ejections = 0
+        self._witness = None
+
+    def _fail(self, now: float, *, may_eject: bool) -> None:
+        self._witness = None
+        if self.standing is Standing.EJECTED:
+            return
+        if not may_eject:
+            self._recover()
+            return
+        self.standing = Standing.EJECTED
+        self.until = now + min(LONGEST_EJECTION, FIRST_EJECTION * 2.0**self._ejections)
+        self._ejections += 1
