@@ -226,12 +226,11 @@ class ChargesRetriesAgain(Dispatcher):
     """Broken: a failed attempt goes back to the order, to be charged again."""
 
     def retry(self, now, made, *, lost):
-        actions = super().retry(now, made, lost=lost)
-        if made.state is State.RETRYING:
-            del self._retrying[made]
-            self.admission.enter(now, made.tenant, made, made.size)
-            self.ordering.arrive(made.tenant, made)
-        return actions
+        self._give_back(now, made, made.slot, None)
+        made.state = State.WAITING
+        self.admission.enter(now, made.tenant, made, made.size)
+        self.ordering.arrive(made.tenant, made)
+        return self._fill(now)
 
 
 class EjectsTheLast(Dispatcher):
