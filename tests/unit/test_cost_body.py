@@ -301,4 +301,6 @@ class TestWhateverTheBytes:
     def test_a_reader_that_trusts_the_body_is_caught(self):
         with pytest.raises(NoSuchExample):
             find(bodies, lambda body: breaks(read_shape, Api.CHAT, body), settings=settings(max_examples=100))
-        assert find(bodies, lambda body: breaks(trusting, Api.CHAT, body), settings=settings(max_examples=500))
+        assert find(
+            bodies, lambda body: breaks(trusting, Api.CHAT, body), settings=settings(max_examples=500, derandomize=True)
+        )
