@@ -2,6 +2,9 @@
 
 A small answer is kept and decoded. Of a large one only the end is kept, where engines put `usage`. The search there
 cannot be fooled by what a model wrote: inside a string each quote is escaped, so `"usage":` is always a field.
+
+llama.cpp tells the tokens of one choice only where several were asked for. That looks like any other usage and is
+taken for what it says.
 """
 
 from __future__ import annotations
