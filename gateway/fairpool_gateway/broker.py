@@ -31,20 +31,28 @@ class Broker:
         Raises:
             Refused: it may not wait, or waited too long.
         """
-        waiter: asyncio.Future[Endpoint] = self._loop.create_future()
-        self._waiters[request] = waiter
-        self._carry_out(self.dispatcher.arrive(self._loop.time(), request))
-        if waiter.done():
-            return waiter.result()
+        return await self._wait(request, self.dispatcher.arrive(self._loop.time(), request))
+
+    async def retry(self, request: Request, *, lost: bool) -> Endpoint:
+        """Give up the attempt in flight, which `may_retry` allowed, and wait for a slot on another endpoint.
+
+        Raises:
+            Refused: none came free in time; the request is over.
+        """
+        return await self._wait(request, self.dispatcher.retry(self._loop.time(), request, lost=lost))
+
+    def may_retry(self, request: Request, *, lost: bool) -> bool:
+        """Whether the attempt in flight may be repeated elsewhere; `lost`: after all of the request was sent."""
+        return self.dispatcher.may_retry(request, lost=lost)
+
+    def connect_failed(self, request: Request) -> None:
+        """No connection to the request's endpoint could be made."""
+        self._carry_out(self.dispatcher.connect_failed(self._loop.time(), request))
         self._arm()
-        try:
-            return await waiter
-        except asyncio.CancelledError:
-            self._waiters.pop(request, None)
-            if not waiter.cancelled():
-                waiter.exception()  # A refusal crossed the cancellation; nobody is left to be told.
-            self.complete(request, None)
-            raise
+
+    def answered(self, request: Request, status: int) -> None:
+        """The request's endpoint began to answer."""
+        self._carry_out(self.dispatcher.answered(self._loop.time(), status, request))
 
     def complete(self, request: Request, used: Used | None) -> None:
         """The request needs its place or its slot no longer; only the first call counts."""
@@ -61,15 +69,29 @@ class Broker:
     def configure(self, config: PoolConfig) -> None:
         """These are the rules from now on."""
         self._carry_out(self.dispatcher.configure(self._loop.time(), config))
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
         self._arm()
 
     def close(self) -> None:
         """Stop the timer; whatever still waits is the business of its own task."""
         if self._timer is not None:
             self._timer.cancel()
+
+    async def _wait(self, request: Request, actions: list[Action]) -> Endpoint:
+        """Carry out what an event brought, and wait until something is done about the request."""
+        waiter: asyncio.Future[Endpoint] = self._loop.create_future()
+        self._waiters[request] = waiter
+        self._carry_out(actions)
+        if waiter.done():
+            return waiter.result()
+        self._arm()
+        try:
+            return await waiter
+        except asyncio.CancelledError:
+            self._waiters.pop(request, None)
+            if not waiter.cancelled():
+                waiter.exception()  # A refusal crossed the cancellation; nobody is left to be told.
+            self.complete(request, None)
+            raise
 
     def _carry_out(self, actions: list[Action]) -> None:
         for action in actions:
@@ -82,9 +104,13 @@ class Broker:
                 waiter.set_exception(action.refusal)
 
     def _arm(self) -> None:
-        """Have one timer running while anything waits; it may fire early, never late."""
-        if self._timer is None and (due := self.dispatcher.next_tick()) is not None:
-            self._timer = self._loop.call_at(due, self._tick)
+        """Have one timer running while anything is due; it may fire early, never late."""
+        due = self.dispatcher.next_tick()
+        if due is None or (self._timer is not None and self._timer.when() <= due):
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._loop.call_at(due, self._tick)
 
     def _tick(self) -> None:
         self._timer = None

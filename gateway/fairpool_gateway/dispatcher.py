@@ -21,6 +21,7 @@ from fairpool_gateway.cost import Estimator, Shape, Used
 from fairpool_gateway.decision_log import DecisionLog
 from fairpool_gateway.endpoints import Endpoint, Endpoints, EndpointSpec, Slot
 from fairpool_gateway.errors import NoEndpoint, QueueFull, QueueTimeout, Refused
+from fairpool_gateway.health import SUSPICIOUS
 from fairpool_gateway.ordering import OrderingFactory
 from fairpool_gateway.placement import choose
 from fairpool_gateway.retries import MOST_OTHERS, RetryBudget
@@ -169,6 +170,8 @@ class Dispatcher:
         if request.slot is None:
             return []
         endpoint = request.slot.endpoint
+        if status not in SUSPICIOUS and endpoint.health.spotless:
+            return []
         endpoint.health.answered(now, status, request.tenant, may_eject=self.endpoints.others_than(endpoint))
         return self._fill(now)
 

@@ -48,6 +48,11 @@ class Health:
         self._ejections = 0
         self._witness: str | None = None
 
+    @property
+    def spotless(self) -> bool:
+        """Whether nothing is held against it, so that one more good answer is no news."""
+        return self.standing is Standing.GOOD and not self._ejections and self._witness is None
+
     def connect_failed(self, now: float, *, may_eject: bool) -> None:
         """No connection could be made. `may_eject`: whether another endpoint is left."""
         self._fail(now, may_eject=may_eject)

@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from fairpool_gateway.app import headers
+from fairpool_gateway.app.attempts import answer
 from fairpool_gateway.app.gateway import Gateway
 from fairpool_gateway.cost import Api, Shape, read_shape
 from fairpool_gateway.dispatcher import Request
@@ -26,9 +27,6 @@ from fairpool_gateway.errors import (
     TenantGone,
     UnsupportedEncoding,
     UpstreamError,
-    UpstreamFailed,
-    UpstreamTimedOut,
-    UpstreamTimeout,
 )
 from fairpool_gateway.upstream import Response, Target, Timeouts, request_head
 from fairpool_gateway.usage import UsageReader, usage_reader
@@ -139,19 +137,15 @@ class _Exchange:
             pieces.append(piece)
 
     async def _forward(self, request: Request, endpoint: Endpoint, body: bytes) -> None:
-        """Send the request to its endpoint and pass the answer on."""
-        gateway, shape, spec = self._gateway, request.shape, endpoint.spec
-        head = request_head(
-            b"POST",
-            self._target(),
-            headers.for_endpoint(self._scope["headers"], gateway.host_of(spec), len(body), self._id),
-        )
-        try:
-            response = await gateway.client.send(Target(spec.host, spec.port), head, body, self._timeouts(shape))
-        except UpstreamTimedOut as error:
-            raise UpstreamTimeout(f"The endpoint gave no answer in time: {error}") from error
-        except UpstreamError as error:
-            raise UpstreamFailed(f"The endpoint could not answer: {error}") from error
+        """Send the request to its endpoint, or where that fails to others, and pass the answer on."""
+        gateway, target, timeouts = self._gateway, self._target(), self._timeouts(request.shape)
+
+        async def send(to: Endpoint) -> Response:
+            sent = headers.for_endpoint(self._scope["headers"], gateway.host_of(to.spec), len(body), self._id)
+            head = request_head(b"POST", target, sent)
+            return await gateway.client.send(Target(to.spec.host, to.spec.port), head, body, timeouts)
+
+        response = await answer(gateway.broker, request, endpoint, send)
         try:
             await self._pass_on(request, response)
         finally:

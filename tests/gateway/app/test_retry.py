@@ -1,0 +1,122 @@
+"""A request whose endpoint fails before its first byte goes elsewhere, or gets what was said last."""
+
+import asyncio
+import contextlib
+
+import openai
+import pytest
+from support.config import key_of, pool_config
+from support.engine import running_engine
+from support.gateway import running_gateway
+from support.scripted_endpoint import refusing_port, until
+
+
+def pool(*urls, **fields):
+    return pool_config(
+        models=["sim"],
+        tenants=[{"name": "a"}, {"name": "b"}],
+        endpoints=[{"name": f"e{number}", "url": url} for number, url in enumerate(urls)],
+        **fields,
+    )
+
+
+@contextlib.asynccontextmanager
+async def tenant(gateway, name="a"):
+    async with openai.AsyncOpenAI(base_url=f"{gateway.url}/v1", api_key=key_of(name), max_retries=0) as client:
+        yield client
+
+
+async def ask(client, **extra):
+    return await client.chat.completions.create(
+        model="sim", messages=[{"role": "user", "content": "hello"}], max_tokens=3, **extra
+    )
+
+
+def refusing_url():
+    target = refusing_port()
+    return f"http://{target.host}:{target.port}"
+
+
+async def test_an_endpoint_that_refuses_connections_is_passed_over_and_taken_out():
+    async with running_engine() as engine, running_gateway(pool(refusing_url(), engine.url)) as gateway:
+        async with tenant(gateway) as client:
+            for _ in range(3):
+                assert (await ask(client)).usage.completion_tokens == 3
+        sick, _ = gateway.dispatcher.endpoints
+        assert sick.is_out
+        assert gateway.dispatcher.counts.retried == 1
+        assert gateway.in_flight == 0
+
+
+async def test_with_nobody_else_left_the_tenant_is_told_502():
+    async with running_gateway(pool(refusing_url())) as gateway, tenant(gateway) as client:
+        with pytest.raises(openai.InternalServerError) as told:
+            await ask(client)
+        assert told.value.status_code == 502
+        assert told.value.response.headers["x-fairpool-reason"] == "upstream_failed"
+
+
+async def test_a_503_is_tried_elsewhere():
+    async with (
+        running_engine(fault="503") as overloaded,
+        running_engine() as engine,
+        running_gateway(pool(overloaded.url, engine.url)) as gateway,
+        tenant(gateway) as client,
+    ):
+        assert (await ask(client)).usage.completion_tokens == 3
+
+
+async def test_when_all_say_503_the_last_answer_goes_out_as_it_is():
+    async with (
+        running_engine(fault="503") as one,
+        running_engine(fault="503") as other,
+        running_gateway(pool(one.url, other.url)) as gateway,
+        tenant(gateway) as client,
+    ):
+        with pytest.raises(openai.InternalServerError) as told:
+            await ask(client)
+        assert told.value.status_code == 503
+        assert "x-fairpool-reason" not in told.value.response.headers
+        assert gateway.dispatcher.counts.retried == 1
+        assert gateway.in_flight == 0
+
+
+async def test_a_503_goes_out_when_the_next_endpoint_cannot_be_reached():
+    async with (
+        running_engine(fault="503") as engine,
+        running_gateway(pool(engine.url, refusing_url())) as gateway,
+        tenant(gateway) as client,
+    ):
+        with pytest.raises(openai.InternalServerError) as told:
+            await ask(client)
+        assert told.value.status_code == 503
+        assert "x-fairpool-reason" not in told.value.response.headers
+
+
+async def test_a_500_is_the_engines_answer_and_is_not_tried_again():
+    async with (
+        running_engine(fault="500") as engine,
+        running_engine() as other,
+        running_gateway(pool(engine.url, other.url)) as gateway,
+        tenant(gateway) as client,
+    ):
+        with pytest.raises(openai.InternalServerError) as told:
+            await ask(client)
+        assert told.value.status_code == 500
+        assert gateway.dispatcher.counts.retried == 0
+
+
+async def test_a_tenant_that_leaves_during_its_second_try_frees_the_slot():
+    async with (
+        running_engine() as engine,
+        running_gateway(pool(refusing_url(), engine.url, slots={"perEndpoint": 1})) as gateway,
+        tenant(gateway) as client,
+        tenant(gateway, "b") as other,
+    ):
+        tries = asyncio.create_task(ask(other, extra_headers={"x-engine-fault": "hang-before"}))
+        await until(lambda: gateway.dispatcher.counts.retried == 1)
+        tries.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await tries
+        assert (await ask(client)).usage.completion_tokens == 3
+        assert gateway.in_flight == 0
