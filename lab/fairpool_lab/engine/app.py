@@ -17,11 +17,12 @@ import msgspec
 from fairpool_lab.engine import answers
 from fairpool_lab.engine.answers import Chat, Completion, Dialect
 from fairpool_lab.engine.faults import Fault, FaultBoard, Kind
+from fairpool_lab.engine.generation import Generation
 from fairpool_lab.engine.metrics import CONTENT_TYPE, EngineMetrics
 from fairpool_lab.engine.replies import JSON, Reply, Send, reply_for
 from fairpool_lab.engine.requests import Ask, RequestReader
 from fairpool_lab.engine.responses import Responses
-from fairpool_lab.engine.runner import Generation, Runner
+from fairpool_lab.engine.runner import Runner
 from fairpool_lab.engine.settings import EngineSettings
 from fairpool_lab.engine.tokens import token_ids
 from fairpool_lab.engine.wire import EXTENSION, Wire

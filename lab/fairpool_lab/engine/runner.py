@@ -8,120 +8,18 @@ changes what the model does. A request is woken when it has something to send, n
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import Counter
 from collections.abc import Callable
+from time import monotonic
 
-from fairpool_lab.engine.answers import Answered, Dialect
-from fairpool_lab.engine.batching import Batcher, Limits, Sequence
-from fairpool_lab.engine.requests import Ask, Prompt
+from fairpool_lab.engine.batching import Batcher, Limits
+from fairpool_lab.engine.generation import Choice, Generation
+from fairpool_lab.engine.requests import Ask
 from fairpool_lab.engine.tokens import Language
 from fairpool_lab.errors import Refusal
 
-_NEVER = 1 << 62
-_ALL = -1
-
-
-class Choice(Sequence):
-    """One answer that is being made: a sequence of the model's, and how much of it has been sent."""
-
-    __slots__ = ("drawn", "ending", "finish", "generation", "index", "sent", "wake_at")
-
-    def __init__(
-        self, generation: Generation, index: int, prompt: Prompt, drawn: int, length: int, ending: str
-    ) -> None:
-        super().__init__(prompt.tokens, length)
-        self.generation = generation
-        self.index = index
-        self.drawn = drawn
-        self.ending = ending
-        self.finish: str | None = None
-        self.sent = 0
-        self.wake_at = 1 if generation.ask.stream else _NEVER
-
-
-class Generation:
-    """One request while the engine works for it.
-
-    Attributes:
-        gone: the client has left, or nothing has to be sent any more for another reason.
-        unfinished: how many of its choices are not at their end.
-    """
-
-    __slots__ = ("_every", "_language", "_ready", "_untold", "_waiter", "ask", "choices", "gone", "label", "unfinished")
-
-    def __init__(self, ask: Ask, language: Language, every: int, max_model_len: int, label: str) -> None:
-        self.ask = ask
-        self.label = label
-        self.gone = False
-        self._language = language
-        self._every = every
-        self._ready = False
-        self._waiter: asyncio.Future[None] | None = None
-        self.choices: list[Choice] = []
-        for prompt in ask.prompts:
-            for copy in range(max(ask.n, 1)):
-                drawn = language.draw(prompt.identity, copy)
-                if ask.n:
-                    most = max_model_len - prompt.tokens if ask.most is None else ask.most
-                    length, ending = language.output_length(drawn, min(ask.least, most), most)
-                else:
-                    length, ending = 0, "stop"
-                self.choices.append(Choice(self, len(self.choices), prompt, drawn, length, ending))
-        self.unfinished = self._untold = len(self.choices)
-
-    async def progress(self) -> None:
-        """Wait until there is something to send, or nobody to send it to."""
-        if not self._ready:
-            self._waiter = asyncio.get_running_loop().create_future()
-            try:
-                await self._waiter
-            finally:
-                self._waiter = None
-        self._ready = False
-
-    def wake(self) -> None:
-        """Let `progress` return."""
-        self._ready = True
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(None)
-
-    def events(self, dialect: Dialect) -> bytes:
-        """What the stream has to say now: events of `tokens_per_event` tokens and ends, the choices taking turns."""
-        parts: list[bytes] = []
-        open_choices = [choice for choice in self.choices if choice.sent != _ALL]
-        while open_choices:
-            open_choices = [choice for choice in open_choices if self._tell(choice, dialect, parts)]
-        return b"".join(parts)
-
-    def _tell(self, choice: Choice, dialect: Dialect, parts: list[bytes]) -> bool:
-        """Add the next event of a choice if there is one; returns whether there may be another."""
-        every = self._every
-        tokens = choice.total - choice.prompt_tokens
-        start = choice.sent
-        end = start + every
-        if tokens > end or (tokens == end and choice.finish is None):
-            parts.append(dialect.delta(choice.index, self._text(choice, start, end), end, None, last=False))
-            choice.sent = end
-            choice.wake_at = end + every
-            return tokens > end
-        if choice.finish is not None:
-            self._untold -= 1
-            text = self._text(choice, start, tokens)
-            parts.append(dialect.delta(choice.index, text, tokens, choice.finish, last=not self._untold))
-            choice.sent = _ALL
-        else:
-            choice.wake_at = end
-        return False
-
-    def answered(self) -> list[Answered]:
-        """All choices with their whole text."""
-        return [
-            Answered(self._text(choice, 0, choice.generated), choice.generated, choice.finish)
-            for choice in self.choices
-        ]
-
-    def _text(self, choice: Choice, start: int, end: int) -> bytes:
-        return self._language.text(choice.drawn, start, end)
+_COUNTED = ("requests", "prompt", "generation")
 
 
 class Runner:
@@ -148,7 +46,7 @@ class Runner:
         self._max_queued = max_queued
         self._speed = self._rate = speed
         self._loop = asyncio.get_running_loop()
-        self._real = self._loop.time()
+        self._real = monotonic()
         self._model = 0.0
         self._step_ends: float | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -165,7 +63,7 @@ class Runner:
         """By label: requests, prompt tokens read and tokens generated, of all requests so far."""
         totals = {label: Counter(counts) for label, counts in self._past.items()}
         for generation in self._live:
-            totals.setdefault(generation.label, Counter()).update(_counts(generation))
+            totals.setdefault(generation.label, Counter()).update(generation.used())
         return {label: {key: counts[key] for key in _COUNTED} for label, counts in sorted(totals.items())}
 
     def submit(self, ask: Ask, label: str) -> Generation:
@@ -205,7 +103,7 @@ class Runner:
     def slow_down(self, factor: float) -> None:
         """From now on the model's clock runs so many times slower than the settings say."""
         self._catch_up()
-        real = self._loop.time()
+        real = monotonic()
         self._model += (real - self._real) * self._rate
         self._real = real
         self._rate = self._speed / factor
@@ -229,7 +127,7 @@ class Runner:
             self._watchers.discard(event)
 
     def _now(self) -> float:
-        return self._model + (self._loop.time() - self._real) * self._rate
+        return self._model + (monotonic() - self._real) * self._rate
 
     def _on_timer(self) -> None:
         self._timer = None
@@ -270,8 +168,9 @@ class Runner:
     def _arm(self) -> None:
         self.close()
         if self._step_ends is not None:
-            when = self._real + (self._step_ends - self._model) / self._rate
-            self._timer = self._loop.call_at(when, self._on_timer)
+            delay = self._real + (self._step_ends - self._model) / self._rate - monotonic()
+            # uvloop rounds to milliseconds, and a timer that fires early would be set again and again.
+            self._timer = self._loop.call_later(max(0, math.ceil(delay * 1000)) / 1000, self._on_timer)
 
     def _finish(self, choice: Choice, reason: str) -> bool:
         """A choice has come to its end; returns whether its request has something to send."""
@@ -281,7 +180,7 @@ class Runner:
         generation.unfinished -= 1
         if not generation.unfinished:
             self._live.discard(generation)
-            self._past.setdefault(generation.label, Counter()).update(_counts(generation))
+            self._past.setdefault(generation.label, Counter()).update(generation.used())
         return generation.ask.stream or not generation.unfinished
 
     def _end_early(self, generation: Generation) -> None:
@@ -295,20 +194,3 @@ class Runner:
     def _changed(self) -> None:
         for event in self._watchers:
             event.set()
-
-
-_COUNTED = ("requests", "prompt", "generation")
-
-
-def _counts(generation: Generation) -> dict[str, int]:
-    """What one request has used so far: each prompt once, when it has been read."""
-    copies = max(generation.ask.n, 1)
-    return {
-        "requests": 1,
-        "prompt": sum(choice.prompt_tokens for choice in generation.choices[::copies] if _read(choice)),
-        "generation": sum(choice.generated for choice in generation.choices),
-    }
-
-
-def _read(choice: Choice) -> bool:
-    return choice.generated > 0 or choice.finish in ("stop", "length")

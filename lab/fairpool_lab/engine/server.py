@@ -29,7 +29,7 @@ _BACKLOG = 2048
 
 
 class Engine:
-    """A simulated engine in this process: `await start()`, then `url` answers, until `await stop()`."""
+    """A simulated engine in the running event loop: `await start()`, then `url` answers, until `await stop()`."""
 
     def __init__(self, settings: EngineSettings) -> None:
         self.settings = settings
