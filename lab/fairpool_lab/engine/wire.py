@@ -79,7 +79,7 @@ class Wire:
     def split(self, random: Random, most: int) -> None:
         """From here on, send this answer in segments of 1 to `most` bytes."""
         cycle = self._protocol.cycle
-        cycle.transport = _Splitter(cycle.transport, random, most)
+        cycle.transport = Splitter(cycle.transport, random, most)
 
     def connection_lost(self) -> None:
         """Told by the protocol."""
@@ -110,7 +110,7 @@ class WiredProtocol(HttpToolsProtocol):
         self.wire.connection_lost()
 
 
-class _Splitter(asyncio.Transport):
+class Splitter(asyncio.Transport):
     """A transport that sends in small segments, one at a time; closing waits for the last."""
 
     def __init__(self, transport: asyncio.Transport, random: Random, most: int) -> None:
@@ -123,6 +123,7 @@ class _Splitter(asyncio.Transport):
         self._loop = asyncio.get_running_loop()
 
     def write(self, data: Any) -> None:
+        """Send this in segments, after what is still waiting to be sent."""
         data = bytes(data)
         idle = not self._pending
         start = 0
@@ -134,11 +135,13 @@ class _Splitter(asyncio.Transport):
             self._send()
 
     def close(self) -> None:
+        """Close once all has been sent."""
         self._closing = True
         if not self._pending:
             self._transport.close()
 
     def is_closing(self) -> bool:
+        """Whether it is closed, or will be."""
         return self._closing or self._transport.is_closing()
 
     def _send(self) -> None:
