@@ -1,0 +1,103 @@
+"""`make bench-scheduler`: decisions per second and memory per tenant, and how both grow with the tenants that wait.
+
+A decision is one dispatch, after which the tenant's next request arrives, so that all stay backlogged and every
+decision reorders the heap. Sizes are interleaved in each round and medians are compared. Exit status 1 if the
+scheduler is more than `MOST_SLOWER` times slower with the most tenants than with the fewest.
+"""
+
+from __future__ import annotations
+
+import gc
+import statistics
+import sys
+import time
+import tracemalloc
+from itertools import count
+
+from rich import box
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
+from fairpool_gateway.sfq import Scheduler
+
+TENANTS = (100, 5_000, 100_000)
+MOST_SLOWER = 8
+ROUNDS = 5
+SECONDS = 1.0
+_BATCH = 2_000
+
+
+def main() -> int:
+    """Measure and print; returns the exit status."""
+    console = Console()
+    rates: dict[int, list[float]] = {tenants: [] for tenants in TENANTS}
+    with Progress(console=console) as progress:
+        bar = progress.add_task("rounds", total=ROUNDS * len(TENANTS))
+        schedulers = {tenants: backlogged(tenants) for tenants in TENANTS}
+        gc.collect()
+        gc.freeze()
+        for _ in range(ROUNDS):
+            for tenants, scheduler in schedulers.items():
+                rates[tenants].append(decisions_per_second(scheduler))
+                progress.advance(bar)
+    slower = statistics.median(rates[TENANTS[0]]) / statistics.median(rates[TENANTS[-1]])
+    console.print(_table(rates))
+    console.print(
+        f"{TENANTS[-1]:,} tenants against {TENANTS[0]}: {slower:.2f} times slower; {MOST_SLOWER} is allowed",
+        style="green" if slower <= MOST_SLOWER else "bold red",
+    )
+    return 0 if slower <= MOST_SLOWER else 1
+
+
+def backlogged(tenants: int) -> Scheduler[int]:
+    """A scheduler in which so many tenants wait, with two requests each, costs of 100 to 999 and weights of 1 to 10."""
+    numbers = count()
+    weights = {f"tenant-{number}": 1 + number % 10 for number in range(tenants)}
+    scheduler: Scheduler[int] = Scheduler(lambda request: 100 + request * 7919 % 900, weights=weights)
+    for _ in range(2):
+        for tenant in weights:
+            scheduler.arrive(tenant, next(numbers))
+    return scheduler
+
+
+def decisions_per_second(scheduler: Scheduler[int]) -> float:
+    """How many decisions it takes in a second."""
+    numbers = count(1 << 40)
+    decided, began = 0, time.perf_counter()
+    while (taken := time.perf_counter() - began) < SECONDS:
+        for _ in range(_BATCH):
+            decision = scheduler.dispatch()
+            assert decision is not None
+            scheduler.arrive(decision.tenant, next(numbers))
+        decided += _BATCH
+    return decided / taken
+
+
+def bytes_per_tenant(tenants: int) -> float:
+    """Memory of a scheduler in which so many tenants wait, for each of them, names and two requests included."""
+    tracemalloc.start()
+    scheduler = backlogged(tenants)
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    del scheduler
+    return held / tenants
+
+
+def _table(rates: dict[int, list[float]]) -> Table:
+    shown = Table(box=box.SIMPLE_HEAD)
+    for column in ("backlogged tenants", "decisions/s, median", "least", "greatest", "bytes per tenant"):
+        shown.add_column(column, justify="right")
+    for tenants, measured in rates.items():
+        shown.add_row(
+            f"{tenants:,}",
+            f"{statistics.median(measured):,.0f}",
+            f"{min(measured):,.0f}",
+            f"{max(measured):,.0f}",
+            f"{bytes_per_tenant(tenants):,.0f}",
+        )
+    return shown
+
+
+if __name__ == "__main__":
+    sys.exit(main())

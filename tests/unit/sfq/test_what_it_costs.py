@@ -1,0 +1,141 @@
+"""What a decision and a tenant cost: heap operations and entries are counted, never seconds."""
+
+import math
+import random
+
+import pytest
+from hypothesis import given, settings
+from support.sfq_events import Request, events, long_run, price
+from support.sfq_history import History
+
+from fairpool_gateway import sfq
+from fairpool_gateway.sfq import Scheduler
+
+
+class Steps:
+    """How many steps the heaps took: about log2(n) for an operation on n entries, n to build one."""
+
+    def __init__(self, monkeypatch):
+        self.taken = 0
+        for name in ("heappush", "heappop", "heapreplace"):
+            monkeypatch.setattr(sfq, name, self._counting(getattr(sfq, name), lambda n: math.log2(n + 2)))
+        monkeypatch.setattr(sfq, "heapify", self._counting(sfq.heapify, lambda n: n))
+
+    def _counting(self, operation, steps):
+        def counted(heap, *args):
+            self.taken += steps(len(heap))
+            return operation(heap, *args)
+
+        return counted
+
+
+@pytest.fixture
+def steps(monkeypatch):
+    return Steps(monkeypatch)
+
+
+def requests():
+    number = 0
+    while True:
+        number += 1
+        yield Request(number, 1 + number % 7)
+
+
+@pytest.mark.parametrize("tenants", [100, 1_000, 10_000, 100_000])
+class TestADecisionCostsLogarithmicTime:
+    def test_while_all_stay_backlogged(self, steps, tenants):
+        scheduler, made = Scheduler(price, max_tenants=tenants), requests()
+        for number in range(tenants):
+            scheduler.arrive(f"t{number}", next(made))
+            scheduler.arrive(f"t{number}", next(made))
+        steps.taken = 0
+        decisions = 20_000
+        for _ in range(decisions):
+            decision = scheduler.dispatch()
+            scheduler.arrive(decision.tenant, next(made))
+        assert steps.taken / decisions <= 2 * math.log2(tenants + 2)
+
+    def test_while_tenants_come_and_go(self, steps, tenants):
+        scheduler, made = Scheduler(price, max_tenants=tenants), requests()
+        for number in range(tenants):
+            scheduler.arrive(f"t{number}", next(made))
+        steps.taken = 0
+        decisions = 20_000
+        for _ in range(decisions):
+            decision = scheduler.dispatch()
+            scheduler.arrive(decision.tenant, next(made))
+        assert steps.taken / decisions <= 5 * math.log2(tenants + 2)
+
+    def test_while_requests_are_removed_and_resubmitted(self, steps, tenants):
+        chance = random.Random(1)
+        scheduler, made = Scheduler(price, max_tenants=tenants), requests()
+        waits = {}
+        for number in range(tenants):
+            waits[f"t{number}"] = next(made)
+            scheduler.arrive(f"t{number}", waits[f"t{number}"])
+        steps.taken = 0
+        names, happened = list(waits), 0
+        for _ in range(3):
+            gone = chance.sample(names, len(names) * 2 // 3)
+            for name in gone:
+                scheduler.remove(name, waits[name])
+            for name in gone:
+                waits[name] = next(made)
+                scheduler.arrive(name, waits[name])
+            happened += 2 * len(gone)
+        assert steps.taken / happened <= 3 * math.log2(tenants + 2)
+
+
+class TestAnIdleTenantThatDoesNotLeadCostsNoMemory:
+    @staticmethod
+    def size(scheduler):
+        return len(scheduler._tenants), len(scheduler._listed), len(scheduler._parked)
+
+    def test_fresh_identities_that_arrive_and_cancel_without_any_dispatch(self):
+        scheduler = Scheduler(price, max_tenants=10**9)
+        scheduler.arrive("stays", Request(0, 1))
+        for number in range(1, 20_000):
+            scheduler.arrive(f"fresh-{number}", Request(number, 1))
+            scheduler.remove(f"fresh-{number}", Request(number, 1))
+            assert max(self.size(scheduler)) <= 4
+
+    def test_fresh_identities_that_are_served_once(self):
+        scheduler = Scheduler(price, max_tenants=10**9)
+        for number in range(20_000):
+            scheduler.arrive("stays", Request(-number, 1))
+        for number in range(1, 20_000):
+            scheduler.arrive(f"fresh-{number}", Request(number, 1))
+            scheduler.dispatch()
+            assert max(self.size(scheduler)) <= 8
+
+    def test_a_hundred_thousand_tenants_are_forgotten_when_the_competition_is_over(self):
+        scheduler = Scheduler(price, max_tenants=10**9)
+        for number in range(100_000):
+            scheduler.arrive(f"t{number}", Request(number, 1))
+        went = [scheduler.dispatch().tenant for _ in range(100_000)]
+        assert went == sorted(went)
+        assert scheduler.dispatch() is None
+        assert self.size(scheduler) == (0, 0, 0)
+
+    @given(events(most=120))
+    @settings(deadline=None, max_examples=100)
+    def test_entries_are_bounded_by_those_who_wait_or_led_of_late(self, sequence):
+        self.check(sequence)
+
+    @pytest.mark.parametrize("seed", range(4))
+    def test_entries_are_bounded_in_long_runs(self, seed):
+        self.check(long_run(seed, 1500, [f"t{number}" for number in range(50)]))
+
+    def check(self, sequence):
+        """No heap has two entries for a tenant, and emptied tenants are never the majority of those in the order."""
+        run = History(Scheduler(price))
+        for event in sequence:
+            run.play([event])
+            scheduler, waiting = run.scheduler, run.moments[-1].backlogged
+            for heap in (scheduler._listed, scheduler._parked):
+                assert len({name for _, name, _ in heap}) == len(heap)
+            assert scheduler._emptied == sum(not known.queue for _, _, known in scheduler._listed)
+            assert len(scheduler._listed) <= 2 * len(waiting) + 1
+            assert waiting <= scheduler._tenants.keys()
+            for name, known in scheduler._tenants.items():
+                assert known.queue or known.listed or known.parked, f"{name} is remembered for nothing"
