@@ -99,14 +99,15 @@ class TestAnIdleTenantThatDoesNotLeadCostsNoMemory:
             scheduler.remove(f"fresh-{number}", Request(number, 1))
             assert max(self.size(scheduler)) <= 4
 
-    def test_fresh_identities_that_are_served_once(self):
-        scheduler = Scheduler(price, max_tenants=10**9)
+    def test_fresh_identities_that_are_served_once_are_as_many_as_the_bound_says(self):
+        scheduler = Scheduler(price, weights={"stays": 100}, max_tenants=50)
+        served = 0
         for number in range(20_000):
             scheduler.arrive("stays", Request(-number, 1))
-        for number in range(1, 20_000):
             scheduler.arrive(f"fresh-{number}", Request(number, 1))
-            scheduler.dispatch()
-            assert max(self.size(scheduler)) <= 8
+            served += scheduler.dispatch().tenant == "stays"
+            assert max(self.size(scheduler)) <= 50 + len(("stays", "_other"))
+        assert served >= 20_000 // 52
 
     def test_a_hundred_thousand_tenants_are_forgotten_when_the_competition_is_over(self):
         scheduler = Scheduler(price, max_tenants=10**9)
