@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -45,6 +46,8 @@ def main(arguments: Sequence[str] | None = None, *, ordering: OrderingFactory[Re
             admin_host=parsed.admin_host,
             admin_port=parsed.admin_port,
             decision_log=parsed.decision_log,
+            in_pod=parsed.in_pod,
+            drain_seconds=parsed.drain_seconds,
         ),
         ordering=ordering,
     )
@@ -62,4 +65,17 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--admin-host", default="127.0.0.1", help="where health and metrics are (default: %(default)s)")
     parser.add_argument("--admin-port", type=int, default=8081, help="0: chosen by the kernel (default: %(default)s)")
     parser.add_argument("--decision-log", type=Path, metavar="FILE", help="write every decision there, as JSON lines")
+    parser.add_argument(
+        "--in-pod",
+        action=argparse.BooleanOptionalAction,
+        default="KUBERNETES_SERVICE_HOST" in os.environ,
+        help="on SIGTERM serve on until nothing arrives, as a Service needs it (default: whether Kubernetes runs it)",
+    )
+    parser.add_argument(
+        "--drain-seconds",
+        type=int,
+        default=600,
+        metavar="N",
+        help="how long what waits and runs may take to finish at the end (default: %(default)s)",
+    )
     return parser

@@ -8,6 +8,7 @@ from fastapi import FastAPI
 from fastapi.responses import JSONResponse, Response
 
 from fairpool_gateway.app.gateway import Gateway
+from fairpool_gateway.app.shutdown import Phase
 from fairpool_gateway.debug import pool_view
 from fairpool_gateway.metrics import exposition
 
@@ -25,12 +26,12 @@ def admin_routes(gateway: Gateway) -> FastAPI:
     @app.get("/readyz", summary="Whether tenants should be sent here", responses={503: {"description": "Draining"}})
     async def readyz() -> JSONResponse:
         detail: dict[str, Any] = {
-            "status": "draining" if gateway.draining else "ready",
+            "status": gateway.shutdown.phase.name.lower(),
             "endpoints": len(dispatcher.endpoints),
         }
         if gateway.config_problem is not None:
             detail["config"] = f"the last good configuration stays in force: {gateway.config_problem}"
-        return JSONResponse(detail, status_code=503 if gateway.draining else 200)
+        return JSONResponse(detail, status_code=503 if gateway.shutdown.phase is Phase.DRAINING else 200)
 
     @app.get("/metrics", summary="Metrics in Prometheus' text format", response_class=Response)
     async def metrics() -> Response:

@@ -6,6 +6,7 @@ import secrets
 from collections import Counter
 from itertools import count
 
+from fairpool_gateway.app.shutdown import Shutdown
 from fairpool_gateway.broker import Broker
 from fairpool_gateway.config import PoolConfig
 from fairpool_gateway.decision_log import DecisionLog
@@ -22,7 +23,12 @@ class Gateway:
     """What the routes work with. To be made on the event loop that it will run on."""
 
     def __init__(
-        self, config: PoolConfig, *, ordering: OrderingFactory[Request] = Scheduler, log: DecisionLog | None = None
+        self,
+        config: PoolConfig,
+        *,
+        ordering: OrderingFactory[Request] = Scheduler,
+        log: DecisionLog | None = None,
+        in_pod: bool = False,
     ) -> None:
         self.config = config
         self.directory = Directory(config)
@@ -32,7 +38,7 @@ class Gateway:
         self.broker.replace_endpoints(_endpoint_specs(config))
         self.refusals: Counter[str] = Counter()
         self.config_problem: str | None = None
-        self.draining = False
+        self.shutdown = Shutdown(in_pod=in_pod)
         self._run = secrets.token_hex(4)
         self._numbers = count(1)
 

@@ -17,11 +17,13 @@ import msgspec
 from fairpool_gateway.app import headers
 from fairpool_gateway.app.attempts import answer
 from fairpool_gateway.app.gateway import Gateway
+from fairpool_gateway.app.shutdown import Phase, closing
 from fairpool_gateway.cost import Api, Shape, read_shape
 from fairpool_gateway.dispatcher import Request
 from fairpool_gateway.endpoints import Endpoint
 from fairpool_gateway.errors import (
     BodyTooLarge,
+    Draining,
     ModelNotFound,
     Refused,
     TenantGone,
@@ -57,6 +59,10 @@ class Proxy:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One ASGI request."""
+        shutdown = self._gateway.shutdown
+        if shutdown.phase is not Phase.SERVING:
+            shutdown.arrived()
+            send = closing(send)
         if scope["type"] == "http" and scope["method"] == "POST" and (api := PATHS.get(scope["path"])):
             await _Exchange(self._gateway, api, scope, receive, send).run()
         else:
@@ -88,6 +94,8 @@ class _Exchange:
 
     async def _serve(self) -> None:
         gateway, scope = self._gateway, self._scope
+        if gateway.shutdown.phase is Phase.DRAINING:
+            raise Draining("This gateway is shutting down. Retry: another one takes over.", retry_after=1)
         tenant = gateway.directory.identify(scope["headers"])
         body = await self._read_body()
         shape = read_shape(self._api, body)

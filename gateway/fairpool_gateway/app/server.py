@@ -48,6 +48,8 @@ class Options:
     admin_host: str = "127.0.0.1"
     admin_port: int = 8081
     decision_log: Path | None = None
+    in_pod: bool = False
+    drain_seconds: int = 600
 
 
 class _Server(uvicorn.Server):
@@ -68,18 +70,26 @@ def run(config: PoolConfig, options: Options, *, ordering: OrderingFactory[Reque
 async def serve(config: PoolConfig, options: Options, *, ordering: OrderingFactory[Request] = Scheduler) -> None:
     """Serve on the running loop until SIGTERM or SIGINT."""
     async with _decision_log(config, options.decision_log) as decision_log:
-        gateway = Gateway(config, ordering=ordering, log=decision_log)
-        tenants = http_server(Proxy(gateway, tenant_routes(gateway)))
+        gateway = Gateway(config, ordering=ordering, log=decision_log, in_pod=options.in_pod)
+        tenants = http_server(Proxy(gateway, tenant_routes(gateway)), drain_seconds=options.drain_seconds)
         admin = http_server(admin_routes(gateway))
         stop = asyncio.Event()
 
-        def end() -> None:
-            gateway.draining = tenants.should_exit = admin.should_exit = True
-            stop.set()
-
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, end)
+            loop.add_signal_handler(number, stop.set)
+
+        async def serve_tenants(port: socket.socket) -> None:
+            await tenants.serve(sockets=[port])
+            admin.should_exit = True
+
+        async def leave() -> None:
+            await stop.wait()
+            log.info("leaving")
+            await gateway.shutdown.linger()
+            log.info("draining")
+            tenants.should_exit = True
+
         with listen(options.host, options.port) as port, listen(options.admin_host, options.admin_port) as admin_port:
             log.info(
                 "serving pool %s to tenants on http://%s:%d, admin on http://%s:%d",
@@ -89,7 +99,8 @@ async def serve(config: PoolConfig, options: Options, *, ordering: OrderingFacto
             )
             _tune_gc()
             async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(tenants.serve(sockets=[port]))
+                tasks.create_task(serve_tenants(port))
+                tasks.create_task(leave())
                 tasks.create_task(admin.serve(sockets=[admin_port]))
                 tasks.create_task(_follow_config(gateway, options.config_path, stop))
         await gateway.aclose()
@@ -120,8 +131,8 @@ async def _decision_log(config: PoolConfig, path: Path | None) -> AsyncIterator[
         file.close()
 
 
-def http_server(app: AsgiApp) -> uvicorn.Server:
-    """A server for one port, as both ports are served."""
+def http_server(app: AsgiApp, *, drain_seconds: int = 5) -> uvicorn.Server:
+    """A server for one port, as both ports are served; at its end, answers have `drain_seconds` to be finished."""
     return _Server(
         uvicorn.Config(
             app,
@@ -133,6 +144,7 @@ def http_server(app: AsgiApp) -> uvicorn.Server:
             server_header=False,
             date_header=False,
             timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+            timeout_graceful_shutdown=drain_seconds,
         )
     )
 
