@@ -2,17 +2,18 @@
 
 Each command is a module of `commands`: `HELP` says what it is for, `configure(parser)` adds its options and sets the
 default `run`, a function from the parsed options to the exit status. What was given and cannot be used ends with one
-line and status 2, as argparse itself does it.
+line and status 2, as argparse itself does it; a command that a signal ends, with 128 and the signal's number.
 """
 
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from collections.abc import Sequence
 
 from fairpool_lab.commands import demo, gap
-from fairpool_lab.errors import LabError
+from fairpool_lab.errors import Interrupted, LabError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -20,9 +21,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         status: int = options.run(options)
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
     except LabError as error:
         print(f"fairpool: {error}", file=sys.stderr)
-        return 2
+        return error.status if isinstance(error, Interrupted) else 2
     return status
 
 

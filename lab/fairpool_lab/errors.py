@@ -7,8 +7,10 @@ Messages are written for whoever typed the command.
         LogInvalid           it is not a decision log
         TraceInvalid         it is not a trace of requests
       SettingsInvalid      a simulated engine cannot be built from these settings
-      ProcessFailed        a process that a command runs did not start
-      ToolMissing          a program that a benchmark runs is not installed
+      ProcessFailed        a process that a command runs did not start, or ended too early
+      OutputInvalid        nothing can be written where a command was told to
+      Interrupted          a signal ended the command; all that it had started has ended too
+      MachineLacks         a program or a core that a benchmark needs
       FaultUnknown         a fault was asked for that no engine knows
       Refusal              what a simulated engine answers instead of tokens: one HTTP status, one body
 """
@@ -43,11 +45,23 @@ class SettingsInvalid(LabError):
 
 
 class ProcessFailed(LabError):
-    """A process that a command runs did not start; quotes what it said last."""
+    """A process that a command runs did not start, or ended too early; quotes what it said last."""
 
 
-class ToolMissing(LabError):
-    """A program that a benchmark runs is not installed; says how to install it."""
+class OutputInvalid(LabError):
+    """Nothing can be written where a command was told to."""
+
+
+class Interrupted(LabError):
+    """A signal ended the command; all that it had started has ended too. `status` is what shells expect then."""
+
+    def __init__(self, signal_number: int) -> None:
+        super().__init__("interrupted; every process has ended")
+        self.status = 128 + signal_number
+
+
+class MachineLacks(LabError):
+    """A benchmark needs a program or a core that this machine lacks; says how to get it."""
 
 
 class FaultUnknown(LabError):

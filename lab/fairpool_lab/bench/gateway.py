@@ -8,9 +8,9 @@ It has one core, wrk and nginx the other. Rounds are interleaved, direct then ga
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import hashlib
 import json
+import os
 import re
 import shutil
 import socket
@@ -26,15 +26,15 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from fairpool_lab.demo.processes import running
-from fairpool_lab.errors import LabError, ToolMissing
+from fairpool_lab.errors import Interrupted, LabError, MachineLacks, ProcessFailed
+from fairpool_lab.processes import Program, run, running
 
 TENANTS = 100
 CONNECTIONS = (1, 64, 256)
 ROUNDS = 3
 SECONDS = 4
-GATEWAY_CORE, LOAD_CORE = "0", "1"
 
+NGINX_SAYS = re.compile("start worker process")
 _GATEWAY_SAYS = re.compile(r"to tenants on http://127\.0\.0\.1:(\d+)")
 _ANSWER = {
     "id": "chatcmpl-bench",
@@ -57,98 +57,126 @@ class Load:
     errors: int
 
 
+Loads = dict[tuple[str, int], list[Load]]
+"""By `direct` or `gateway` and the number of connections, one load for each round."""
+
+
 def main() -> int:
     """Measure and print; returns the exit status, 1 if any request failed."""
     console = Console()
     try:
         with tempfile.TemporaryDirectory() as directory:
-            loads = asyncio.run(_measure(Path(directory), console))
+            loads = run(_measure(Path(directory), console))
+    except Interrupted as error:
+        return error.status
     except LabError as error:
-        console.print(f"bench: {error}", style="red")
+        console.print(f"bench: {error}", style="red", markup=False)
         return 2
-    console.print(_table(loads))
+    console.print(table(loads))
     return 1 if any(load.errors for rounds in loads.values() for load in rounds) else 0
 
 
-async def _measure(directory: Path, console: Console) -> dict[tuple[str, int], list[Load]]:
-    for tool in ("nginx", "wrk", "taskset"):
-        if shutil.which(tool) is None:
-            raise ToolMissing(f"{tool} is needed: apt-get install nginx-light wrk util-linux")
+async def _measure(directory: Path, console: Console) -> Loads:
+    gateway_core, load_core = _cores()
     port = _free_port()
-    (directory / "nginx.conf").write_text(_nginx(directory, port), encoding="utf-8")
+    (directory / "nginx.conf").write_text(nginx_config(directory, port), encoding="utf-8")
     (directory / "pool.json").write_text(json.dumps(_pool(port)), encoding="utf-8")
     (directory / "load.lua").write_text(_lua(), encoding="utf-8")
-    loads: dict[tuple[str, int], list[Load]] = {}
-    async with contextlib.AsyncExitStack() as stack:
-        await stack.enter_async_context(
-            running(
-                [*_pinned(LOAD_CORE), "nginx", "-c", str(directory / "nginx.conf")],
-                announces=re.compile("start worker process"),
-                output=directory / "nginx.log",
-            )
-        )
-        gateway = await stack.enter_async_context(
-            running(
-                [
-                    *_pinned(GATEWAY_CORE),
-                    *(sys.executable, "-m", "fairpool_gateway", "--config", str(directory / "pool.json")),
-                    *("--port", "0", "--admin-port", "0"),
-                ],
-                announces=_GATEWAY_SAYS,
-                output=directory / "gateway.log",
-            )
-        )
+    wrk = [*pinned(load_core), _tool("wrk"), "-t1", f"-d{SECONDS}s", "--latency", "-s", str(directory / "load.lua")]
+    loads: Loads = {}
+    async with running(
+        Program(
+            "nginx",
+            [*pinned(load_core), _tool("nginx"), "-c", str(directory / "nginx.conf")],
+            announces=NGINX_SAYS,
+            output=directory / "nginx.log",
+        ),
+        Program(
+            "the gateway",
+            [
+                *pinned(gateway_core),
+                *(sys.executable, "-m", "fairpool_gateway", "--config", str(directory / "pool.json")),
+                *("--port", "0", "--admin-port", "0"),
+            ],
+            announces=_GATEWAY_SAYS,
+            output=directory / "gateway.log",
+        ),
+    ) as (_, gateway):
         targets = {"direct": port, "gateway": int(gateway[1])}
         with Progress(console=console) as progress:
             bar = progress.add_task("rounds", total=ROUNDS * len(CONNECTIONS) * len(targets))
             for _ in range(ROUNDS):
                 for connections in CONNECTIONS:
                     for name, target in targets.items():
-                        load = await _wrk(directory, target, connections)
+                        load = await _load([*wrk, f"-c{connections}"], target)
                         loads.setdefault((name, connections), []).append(load)
                         progress.advance(bar)
     return loads
 
 
-async def _wrk(directory: Path, port: int, connections: int) -> Load:
+async def _load(wrk: Sequence[str], port: int) -> Load:
     child = await asyncio.create_subprocess_exec(
-        *_pinned(LOAD_CORE),
-        *("wrk", "-t1", f"-c{connections}", f"-d{SECONDS}s", "--latency", "-s", str(directory / "load.lua")),
-        f"http://127.0.0.1:{port}/v1/chat/completions",
-        stdout=asyncio.subprocess.PIPE,
+        *wrk, f"http://127.0.0.1:{port}/v1/chat/completions", stdout=asyncio.subprocess.PIPE
     )
-    said, _ = await child.communicate()
+    try:
+        said, _ = await child.communicate()
+    finally:
+        if child.returncode is None:
+            child.kill()
+            await child.wait()
+    if child.returncode:
+        raise ProcessFailed(f"wrk ended with status {child.returncode}")
     figures = json.loads(said.decode().rsplit("JSON ", 1)[1])
     return Load(**figures)
 
 
-def _table(loads: dict[tuple[str, int], list[Load]]) -> Table:
-    shown = Table(box=box.SIMPLE_HEAD, title="Medians of interleaved rounds, least to greatest in brackets")
-    for column in ("connections", "direct, req/s", "gateway, req/s", "gateway / direct", "gateway p50", "gateway p99"):
-        shown.add_column(column, justify="right")
+def table(loads: Loads) -> Table:
+    """Of each figure the median, the least and the greatest of the rounds; fits 80 columns."""
+    shown = Table(box=box.SIMPLE_HEAD, title="Interleaved rounds", title_justify="left")
+    for column in (
+        "connec-\ntions",
+        "",
+        "direct,\nreq/s",
+        "gateway,\nreq/s",
+        "gateway /\ndirect",
+        "gateway\np50, ms",
+        "gateway\np99, ms",
+    ):
+        shown.add_column(column, justify="right", no_wrap=True)
     for connections in CONNECTIONS:
         direct, gateway = loads["direct", connections], loads["gateway", connections]
-        ratios = [
-            through.requests_per_second / to.requests_per_second for through, to in zip(gateway, direct, strict=True)
-        ]
-        shown.add_row(
-            str(connections),
-            _spread([load.requests_per_second for load in direct], "{:,.0f}"),
-            _spread([load.requests_per_second for load in gateway], "{:,.0f}"),
-            _spread(ratios, "{:.3f}"),
-            f"{statistics.median(load.p50_ms for load in gateway):.2f} ms",
-            f"{statistics.median(load.p99_ms for load in gateway):.2f} ms",
+        rounds = zip(gateway, direct, strict=True)
+        figures = (
+            ("{:,.0f}", [load.requests_per_second for load in direct]),
+            ("{:,.0f}", [load.requests_per_second for load in gateway]),
+            ("{:.3f}", [through.requests_per_second / to.requests_per_second for through, to in rounds]),
+            ("{:.2f}", [load.p50_ms for load in gateway]),
+            ("{:.2f}", [load.p99_ms for load in gateway]),
         )
+        for name, of in (("median", statistics.median), ("least", min), ("greatest", max)):
+            first = str(connections) if of is statistics.median else ""
+            cells = (form.format(of(values)) for form, values in figures)
+            shown.add_row(first, name, *cells, style="bold" if first else "dim", end_section=of is max)
     return shown
 
 
-def _spread(values: Sequence[float], form: str) -> str:
-    least, greatest = form.format(min(values)), form.format(max(values))
-    return f"{form.format(statistics.median(values))} [{least} to {greatest}]"
+def pinned(core: int) -> list[str]:
+    """What goes before a command that may use one core only."""
+    return [_tool("taskset"), "--cpu-list", str(core)]
 
 
-def _pinned(core: str) -> list[str]:
-    return ["taskset", "--cpu-list", core]
+def _cores() -> tuple[int, int]:
+    cores = sorted(os.sched_getaffinity(0))
+    if len(cores) < 2:
+        raise MachineLacks("two cores are needed: one for the gateway, one for what surrounds it")
+    return cores[0], cores[1]
+
+
+def _tool(name: str) -> str:
+    found = shutil.which(name, path=os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"]))
+    if found is None:
+        raise MachineLacks(f"{name} is needed: apt-get install nginx-light wrk util-linux")
+    return found
 
 
 def _free_port() -> int:
@@ -202,7 +230,8 @@ end
 """
 
 
-def _nginx(directory: Path, port: int) -> str:
+def nginx_config(directory: Path, port: int) -> str:
+    """The endpoint stand-in, in the foreground, with everything it writes in one directory."""
     return f"""
 daemon off;
 worker_processes 1;

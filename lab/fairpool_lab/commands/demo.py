@@ -1,36 +1,30 @@
 """`fairpool demo`: real traffic through the real gateway, once in arrival order and once fair.
 
 Starts the gateway and four simulated engines as processes of their own on loopback, replays the busiest four minutes of
-a real trace through the official client, and compares. Exit status 0: the verdict holds; 1: it does not.
+a real trace through the official client, and compares. Exit status 0: the verdict holds; 1: it does not; 2: it could
+not be had; 128 and more: a signal ended it. No process is left behind in any case.
 """
 
 from __future__ import annotations
 
 import argparse
-import asyncio
-import contextlib
-import re
+import tempfile
 import time
 from pathlib import Path
 from typing import Final
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from fairpool_lab import traces
-from fairpool_lab.demo import scenario
-from fairpool_lab.demo.outcome import Outcome, outcome, verdict
+from fairpool_lab.demo import runs, scenario
+from fairpool_lab.demo.outcome import Outcome, verdict
 from fairpool_lab.demo.picture import draw
-from fairpool_lab.demo.processes import running
-from fairpool_lab.demo.replay import Answer, replay
 from fairpool_lab.demo.report import table, verdict_lines
 from fairpool_lab.demo.scenario import Scenario
+from fairpool_lab.errors import OutputInvalid
+from fairpool_lab.processes import run as run_processes
 
-_ENGINE_SAYS = re.compile(r"engine listening on (\S+)")
-_GATEWAY_SAYS = re.compile(r"to tenants on (\S+), admin on (\S+)")
 _WIDTH_OF_A_FILE = 160
-_INTERRUPTED = 130
-
 
 HELP: Final = "real traffic through the real gateway, once in arrival order and once fair"
 
@@ -46,70 +40,29 @@ def run(options: argparse.Namespace) -> int:
     console = Console()
     if not console.is_terminal:
         console = Console(width=_WIDTH_OF_A_FILE)
-    out: Path = options.out
-    out.mkdir(parents=True, exist_ok=True)
-    try:
-        arrival, fair = asyncio.run(_both(console, out))
-    except KeyboardInterrupt:
-        console.print("Interrupted; every process has ended.")
-        return _INTERRUPTED
-    return _compare(console, arrival, fair, out)
+    return demonstrate(scenario.of_trace(traces.read(traces.EXCERPT)), options.out, console)
 
 
-async def _both(console: Console, out: Path) -> tuple[Outcome, Outcome]:
-    chosen = scenario.scenario()
+def demonstrate(chosen: Scenario, out: Path, console: Console) -> int:
+    """Run a scenario in both orders and compare; returns the exit status."""
+    _make(out)
     console.print(
-        f"{len(chosen.trace)} requests of {len(chosen.weights)} tenants, {scenario.COMPRESSION:g} times faster than "
-        f"they were recorded, on {scenario.ENGINES} engines with {scenario.SLOTS} slots each.\n{traces.WEIGHT_RULE}"
+        f"{len(chosen.trace)} requests of {len(chosen.weights)} tenants, {chosen.compression:g} times faster than "
+        f"they were recorded, on {chosen.engines} engines with {chosen.slots} slots each.\n{traces.WEIGHT_RULE}"
     )
-    columns = (TextColumn("{task.description:14}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    async with contextlib.AsyncExitStack() as stack:
-        engines = await asyncio.gather(
-            *(
-                stack.enter_async_context(
-                    running(scenario.engine_command(), announces=_ENGINE_SAYS, output=out / f"engine-{number}.log")
-                )
-                for number in range(scenario.ENGINES)
-            )
-        )
-        config = out / "pool.json"
-        config.write_text(scenario.pool_config(chosen, [engine[1] for engine in engines]), encoding="utf-8")
-        progress = stack.enter_context(Progress(*columns, console=console))
-        arrival = await _one(scenario.ARRIVAL_ORDER, chosen, config, out, progress)
-        fair = await _one(scenario.FAIR, chosen, config, out, progress)
-    return arrival, fair
+    arrival, fair = run_processes(runs.both(chosen, out, console))
+    return compare(arrival, fair, out, console)
 
 
-async def _one(order: str, chosen: Scenario, config: Path, out: Path, progress: Progress) -> Outcome:
-    """One run, with a gateway of its own."""
-    name = order.replace(" ", "-")
-    decision_log = out / f"{name}.decisions.jsonl"
-    bar = progress.add_task(order, total=len(chosen.trace))
-
-    def ended(_: Answer) -> None:
-        progress.advance(bar)
-
-    command = scenario.gateway_command(order, str(config), str(decision_log))
-    async with running(command, announces=_GATEWAY_SAYS, output=out / f"{name}.gateway.log") as gateway:
-        answers = await replay(
-            chosen.trace,
-            base_url=f"{gateway[1]}/v1",
-            model=scenario.MODEL,
-            keys=chosen.keys,
-            compression=scenario.COMPRESSION,
-            on_answer=ended,
-        )
-    return outcome(order, decision_log, answers, len(chosen.trace))
-
-
-def _compare(console: Console, arrival: Outcome, fair: Outcome, out: Path) -> int:
+def compare(arrival: Outcome, fair: Outcome, out: Path, console: Console) -> int:
+    """Draw and print what two runs showed; returns the exit status: 0 if the verdict holds, 1 if not."""
     began = time.perf_counter()
     picture = out / "picture.svg"
     draw((arrival, fair), picture)
     for run_of in (arrival, fair):
         console.print(table(run_of))
         for error in sorted(set(run_of.lost)):
-            console.print(f"  lost in {run_of.order}: {error}")
+            console.print(f"  lost in {run_of.order}: {error}", markup=False)
     checks = verdict(arrival, fair)
     console.print("Verdict, from the decision logs alone", style="bold")
     console.print(verdict_lines(checks))
@@ -117,3 +70,13 @@ def _compare(console: Console, arrival: Outcome, fair: Outcome, out: Path) -> in
     for run_of in (arrival, fair):
         console.print(f"decision log  {run_of.path}  (fairpool lab gap {run_of.path})")
     return 0 if all(check.holds for check in checks) else 1
+
+
+def _make(out: Path) -> None:
+    """Make the directory, or say at once that nothing can be written there."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=out):
+            pass
+    except OSError as error:
+        raise OutputInvalid(f"{out} is no directory that can be written to: {error.strerror}") from error

@@ -1,4 +1,4 @@
-"""What the demonstration runs: a trace, its weights, four engines that it overloads, and the pool they make up."""
+"""What the demonstration runs: a trace, its weights, engines that it overloads, and the pool that they make up."""
 
 from __future__ import annotations
 
@@ -12,16 +12,6 @@ from typing import Final
 from fairpool_lab import traces
 from fairpool_lab.traces import Trace
 
-ENGINES: Final = 4
-SLOTS: Final = 8
-"""Per engine; an engine runs as many sequences at once, so no queue builds up inside it."""
-
-COMPRESSION: Final = 16.0
-"""Seconds of the trace that pass in one: four minutes in a quarter of one."""
-
-SPEED: Final = 2.0
-"""Of the engines: about half of what the compressed trace asks for in the same time, so that queues build up."""
-
 TOKENS_PER_EVENT: Final = 16
 MODEL: Final = "sim"
 
@@ -33,26 +23,43 @@ MODULES: Final = {ARRIVAL_ORDER: "fairpool_lab.demo.gateway_in_arrival_order", F
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """One demonstration: the trace, each tenant's weight and each tenant's key."""
+    """One demonstration.
+
+    Attributes:
+        trace: what is asked for.
+        weights: each tenant's weight.
+        compression: seconds of the trace that pass in one; by default four minutes in a quarter of one.
+        speed: of the engines; by default they do about half of what the compressed trace asks for in the same time,
+            so that queues build up.
+        engines: how many there are.
+        slots: per engine; an engine runs as many sequences at once, so no queue builds up inside it.
+    """
 
     trace: Trace
     weights: Mapping[str, int]
-    keys: Mapping[str, str]
+    compression: float = 16.0
+    speed: float = 2.0
+    engines: int = 4
+    slots: int = 8
+
+    @property
+    def keys(self) -> dict[str, str]:
+        """Each tenant's key."""
+        return {tenant: f"demo-key-of-{tenant}" for tenant in self.weights}
 
 
-def scenario() -> Scenario:
-    """The demonstration's own."""
-    trace = traces.read(traces.EXCERPT)
-    weights = traces.weights(trace)
-    return Scenario(trace, weights, {tenant: f"demo-key-of-{tenant}" for tenant in weights})
+def of_trace(trace: Trace) -> Scenario:
+    """The demonstration of a trace, with weights by `traces.WEIGHT_RULE`."""
+    return Scenario(trace, traces.weights(trace))
 
 
-def engine_command() -> list[str]:
+def engine_command(chosen: Scenario) -> list[str]:
     """How to start one engine."""
     return [
         sys.executable,
         *("-m", "fairpool_lab.engine", "--model", MODEL),
-        *("--speed", str(SPEED), "--max-num-seqs", str(SLOTS), "--tokens-per-event", str(TOKENS_PER_EVENT)),
+        *("--speed", str(chosen.speed), "--max-num-seqs", str(chosen.slots)),
+        *("--tokens-per-event", str(TOKENS_PER_EVENT)),
     ]
 
 
@@ -72,11 +79,11 @@ def pool_config(chosen: Scenario, engines: Sequence[str]) -> str:
             "pool": "demo",
             "models": [MODEL],
             "tenants": [
-                {"name": tenant, "weight": weight, "keys": [{"digest": _digest(chosen.keys[tenant])}]}
-                for tenant, weight in chosen.weights.items()
+                {"name": tenant, "weight": chosen.weights[tenant], "keys": [{"digest": _digest(key)}]}
+                for tenant, key in chosen.keys.items()
             ],
             "endpoints": [{"name": f"engine-{number}", "url": url} for number, url in enumerate(engines)],
-            "slots": {"perEndpoint": SLOTS},
+            "slots": {"perEndpoint": chosen.slots},
             "queue": {"timeout": "5m"},
         },
         indent=2,

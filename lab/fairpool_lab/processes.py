@@ -1,0 +1,170 @@
+"""Child processes that announce where they listen, are missed when they end, and never outlive the command.
+
+Each child has a session of its own, so that Ctrl-C reaches the parent only, which then ends all of them: first SIGTERM,
+then, for a child that does not go, SIGKILL. If the parent itself is killed, the kernel tells the children (`tied`).
+A child that ends before it is told to ends the block it was started for. What a child prints goes to a file.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import re
+import signal
+import sys
+from collections import deque
+from collections.abc import AsyncIterator, Coroutine, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TextIO, TypeVar
+
+from fairpool_lab import tied
+from fairpool_lab.errors import Interrupted, LabError, OutputInvalid, ProcessFailed
+
+_START_SECONDS = 30.0
+_STOP_SECONDS = 5.0
+_LAST_LINES = 5
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What to run.
+
+    Attributes:
+        name: what to call it in messages.
+        command: the program and its arguments.
+        announces: matches a line of its output once it serves.
+        output: the file for all that it prints.
+    """
+
+    name: str
+    command: Sequence[str]
+    announces: re.Pattern[str]
+    output: Path
+
+
+def run(main: Coroutine[Any, Any, T]) -> T:
+    """`asyncio.run`, but SIGTERM and the end of the terminal cancel the coroutine as Ctrl-C does, and once only.
+
+    Raises:
+        Interrupted: one of these signals came, and the coroutine has ended.
+    """
+    return asyncio.run(_until_signalled(main))
+
+
+@contextlib.asynccontextmanager
+async def running(*programs: Program) -> AsyncIterator[list[re.Match[str]]]:
+    """Run programs side by side until the block ends; yields the match of each one's announcement.
+
+    Raises:
+        ProcessFailed: one did not start, or ended before the block did, which is then cancelled.
+    """
+    try:
+        async with asyncio.TaskGroup() as watching:
+            children: list[_Child] = []
+            try:
+                for program in programs:
+                    children.append(child := _Child(program, await _spawn(program.command)))
+                    watching.create_task(child.watch())
+                yield [await child.announced for child in children]
+            finally:
+                await asyncio.gather(*(child.end() for child in children))
+    except ExceptionGroup as failures:
+        if failures.split(LabError)[1] is not None:
+            raise
+        raise failures.exceptions[0] from None
+
+
+class _Child:
+    """One running program."""
+
+    def __init__(self, program: Program, process: asyncio.subprocess.Process) -> None:
+        self.announced: asyncio.Future[re.Match[str]] = asyncio.get_running_loop().create_future()
+        self._program = program
+        self._process = process
+        self._last = deque[str](maxlen=_LAST_LINES)
+        self._copying = asyncio.create_task(self._copy())
+        self._ending = False
+
+    async def watch(self) -> None:
+        """Follow it to its end, which is a failure unless `end` was called before."""
+        await asyncio.wait((self._copying, self.announced), timeout=_START_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+        if not (self._copying.done() or self.announced.done()):
+            raise ProcessFailed(f"{self._program.name} did not start within {_START_SECONDS:g} s{self._quoted()}")
+        await asyncio.wait((self._copying,))
+        self._copying.result()
+        status = await self._process.wait()
+        if not self._ending:
+            how = f"by {signal.Signals(-status).name}" if status < 0 else f"with status {status}"
+            when = "while it was needed" if self.announced.done() else "before it served anything"
+            raise ProcessFailed(f"{self._program.name} ended {how} {when}{self._quoted()}")
+
+    async def end(self) -> None:
+        """End it, and what it started, if it did not end by itself; all that it printed is in its file then."""
+        self._ending = True
+        if self._process.returncode is None:
+            self._process.terminate()
+        try:
+            async with asyncio.timeout(_STOP_SECONDS):
+                await asyncio.wait((self._copying,))
+                await self._process.wait()
+        except TimeoutError:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            await self._process.wait()
+            await asyncio.wait((self._copying,))
+
+    async def _copy(self) -> None:
+        try:
+            with self._program.output.open("w", encoding="utf-8") as file:
+                await self._copy_to(file)
+        except OSError as error:
+            raise OutputInvalid(f"{self._program.output} cannot be written: {error.strerror}") from error
+
+    async def _copy_to(self, file: TextIO) -> None:
+        assert self._process.stdout is not None
+        async for raw in self._process.stdout:
+            line = raw.decode(errors="replace")
+            file.write(line)
+            file.flush()
+            self._last.append(line)
+            match = self._program.announces.search(line)
+            if match and not self.announced.done():
+                self.announced.set_result(match)
+
+    def _quoted(self) -> str:
+        return f"; it said last:\n{''.join(self._last)}" if self._last else ", and said nothing"
+
+
+async def _spawn(command: Sequence[str]) -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(
+        *(sys.executable, "-I", "-S", tied.__file__, str(os.getpid())),
+        *command,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+        start_new_session=True,
+    )
+
+
+async def _until_signalled(main: Coroutine[Any, Any, T]) -> T:
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    assert task is not None
+    received: list[int] = []
+
+    def interrupt(number: int) -> None:
+        if not received:
+            task.cancel()
+        received.append(number)
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, interrupt, number)
+    try:
+        return await main
+    except asyncio.CancelledError:
+        if received:
+            raise Interrupted(received[0]) from None
+        raise

@@ -1,0 +1,26 @@
+"""Runs a command that ends with the process that started it, even when that one is killed and can clean up nothing.
+
+`python tied.py PID COMMAND...`, started by the process of that id, becomes the command. On Linux the kernel then sends
+it SIGTERM at the death of its parent; on other systems the command merely runs. A file of its own that needs nothing
+but the standard library, since it runs before every process of the demonstration.
+"""
+
+import ctypes
+import os
+import signal
+import sys
+
+_PR_SET_PDEATHSIG = 1
+
+
+def main(parent: int, command: list[str]) -> None:
+    """Become the command, unless the parent is gone already."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+        if os.getppid() != parent:
+            sys.exit(1)
+    os.execvp(command[0], command)  # noqa: S606 - the command is the parent's own, and no shell takes part
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), sys.argv[2:])
