@@ -171,14 +171,12 @@ class _Exchange:
                 "headers": headers.for_tenant(response.headers, self._id),
             }
         )
+        # The slot goes back at the endpoint's last byte, whether a slow tenant has taken it or not.
+        response.watch(reader.feed, lambda: self._complete(request, response.status, reader))
         try:
             while True:
                 data = await response.read()
-                reader.feed(data)
                 last = response.complete
-                if last:
-                    # The slot goes back at the endpoint's last byte, before a slow tenant takes it.
-                    self._complete(request, response.status, reader)
                 await self._send({"type": "http.response.body", "body": data, "more_body": not last})
                 if last:
                     return

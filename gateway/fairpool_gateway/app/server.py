@@ -34,6 +34,9 @@ from fairpool_gateway.sfq import Scheduler
 
 log = logging.getLogger(__name__)
 
+UNREAD_SECONDS = 30.0
+"""How long a tenant may take nothing of an answer that is there for it."""
+
 _KEEP_ALIVE_SECONDS = 75
 """Longer than load balancers and client pools keep idle connections, so that they close first."""
 
@@ -152,7 +155,10 @@ def http_server(app: AsgiApp, *, drain_seconds: int = 5) -> uvicorn.Server:
 def listen(host: str, port: int) -> socket.socket:
     """A listening socket, on a port that the kernel chooses if it is 0."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    return socket.create_server((host, port), family=family, backlog=2048)
+    listening = socket.create_server((host, port), family=family, backlog=2048)
+    # Whoever takes nothing of an answer for so long is cut by the kernel, and so seen to have left.
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(UNREAD_SECONDS * 1000))
+    return listening
 
 
 def _uvloop() -> asyncio.AbstractEventLoop:

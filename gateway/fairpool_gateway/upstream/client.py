@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import AsyncIterable, Iterable
 
 from fairpool_gateway.errors import ConnectFailed, UpstreamBroken
+from fairpool_gateway.upstream.buffers import Buffers
 from fairpool_gateway.upstream.connection import Connection
 from fairpool_gateway.upstream.pool import Pool
 from fairpool_gateway.upstream.response import Response
@@ -28,9 +29,15 @@ class Client:
 
     def __init__(self, *, idle_connections: int = 1024, keepalive: float = 4.0) -> None:
         self._pool: Pool[Connection] = Pool(idle_connections)
+        self._buffers = Buffers()
         self._keepalive = keepalive
         self._connections: set[Connection] = set()
         self._closed = False
+
+    @property
+    def buffered(self) -> int:
+        """Bytes of answers that wait for their readers."""
+        return self._buffers.held
 
     async def send(
         self, target: Target, head: bytes, body: bytes | AsyncIterable[bytes], timeouts: Timeouts
@@ -71,7 +78,7 @@ class Client:
         if self._closed:
             raise ConnectFailed("the client is closed")
         loop = asyncio.get_running_loop()
-        connection = Connection(loop, target, self._pool, self._keepalive)
+        connection = Connection(loop, target, self._pool, self._buffers, self._keepalive)
         try:
             async with asyncio.timeout(within):
                 await loop.create_connection(lambda: connection, target.host, target.port)

@@ -16,12 +16,10 @@ from collections.abc import AsyncIterable
 from typing import Final, cast
 
 from fairpool_gateway.errors import UpstreamBroken, UpstreamError, UpstreamTimedOut
+from fairpool_gateway.upstream.buffers import Buffers
 from fairpool_gateway.upstream.pool import Pool
 from fairpool_gateway.upstream.response import Response
 from fairpool_gateway.upstream.target import Target, Timeouts
-
-HIGH_WATER: Final = 256 * 1024
-"""Bytes of an answer that wait for their reader before the endpoint is held back; one segment may come on top."""
 
 _CLOCK_STEP: Final = 0.001
 """Seconds. uvloop counts timers in whole milliseconds, so that they may fire a little early."""
@@ -34,16 +32,23 @@ class Connection(asyncio.Protocol):
         loop: the running event loop.
         target: where it leads.
         pool: where it waits between exchanges.
+        buffers: what waits of this answer and others.
         keepalive: seconds it may wait there.
     """
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, target: Target, pool: Pool[Connection], keepalive: float
+        self,
+        loop: asyncio.AbstractEventLoop,
+        target: Target,
+        pool: Pool[Connection],
+        buffers: Buffers,
+        keepalive: float,
     ) -> None:
         self.lost: asyncio.Future[None] = loop.create_future()
         self._loop = loop
         self._target = target
         self._pool = pool
+        self._buffers = buffers
         self._keepalive = keepalive
         self._response: Response | None = None
         self._timeouts = Timeouts(math.inf, math.inf, math.inf)
@@ -63,7 +68,7 @@ class Connection(asyncio.Protocol):
         """
         if self._transport.is_closing():
             raise UpstreamBroken("the connection was closed before the request", answered=False)
-        response = self._response = Response(self, self._loop, bodiless=head.startswith(b"HEAD "))
+        response = self._response = Response(self, self._loop, self._buffers, bodiless=head.startswith(b"HEAD "))
         self._timeouts = timeouts
         try:
             if isinstance(body, bytes):
@@ -114,15 +119,17 @@ class Connection(asyncio.Protocol):
         if response is None:
             self._close()
             return
+        held = response.held
         try:
             response.feed(data)
         except UpstreamBroken as broken:
             self._end(broken)
             return
+        self._buffers.held += response.held - held
         if response.complete:
             self._complete(response)
         elif response.begun:
-            if response.held > HIGH_WATER:
+            if not self._buffers.have_room(response.held):
                 self._reading_paused = True
                 self._transport.pause_reading()
             self._await_endpoint()

@@ -25,7 +25,8 @@ class Message:
         reason: the reason phrase, often empty.
         headers: in order, repeats kept; names in lower case, as ASGI wants them, values as they came.
         received: bytes that came, of whatever kind.
-        held: bytes of the body that came and were not yet taken.
+        pieces: the body that came and was not yet taken.
+        held: its bytes.
         begun: whether a byte of the body came.
         complete: whether the last byte came.
         reusable: whether the connection may carry another exchange after this one.
@@ -36,12 +37,12 @@ class Message:
         "_bodiless",
         "_headed",
         "_parser",
-        "_pieces",
         "_until_close",
         "begun",
         "complete",
         "headers",
         "held",
+        "pieces",
         "reason",
         "received",
         "reusable",
@@ -56,7 +57,7 @@ class Message:
         self.received = self.held = 0
         self.begun = self.complete = False
         self.reusable = True
-        self._pieces: list[bytes] = []
+        self.pieces: list[bytes] = []
         self._bodiless = bodiless
         self._headed = self._until_close = False
         self._bare = 0
@@ -91,7 +92,7 @@ class Message:
 
     def take(self) -> bytes:
         """The bytes of the body that came since the last call."""
-        pieces = self._pieces
+        pieces = self.pieces
         data = pieces[0] if len(pieces) == 1 else b"".join(pieces)
         pieces.clear()
         self.held = 0
@@ -139,7 +140,7 @@ class Message:
             raise HttpParserError("a body after an answer that has none")
         self.begun = True
         self.held += len(data)
-        self._pieces.append(data)
+        self.pieces.append(data)
 
     def on_message_complete(self) -> None:
         """The last byte was read; an interim answer has its own end, which is not ours."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Protocol
 
 from fairpool_gateway.errors import UpstreamError
+from fairpool_gateway.upstream.buffers import Buffers
 from fairpool_gateway.upstream.message import Message
 
 
@@ -26,10 +28,13 @@ class Response(Message):
     that is cancelled in `read` closes it too.
     """
 
-    __slots__ = ("_broken", "_loop", "_source", "_waiter")
+    __slots__ = ("_broken", "_buffers", "_ended", "_loop", "_seen", "_source", "_waiter")
 
-    def __init__(self, source: Source, loop: asyncio.AbstractEventLoop, *, bodiless: bool) -> None:
+    def __init__(self, source: Source, loop: asyncio.AbstractEventLoop, buffers: Buffers, *, bodiless: bool) -> None:
         super().__init__(bodiless=bodiless)
+        self._buffers = buffers
+        self._seen: Callable[[bytes], None] | None = None
+        self._ended: Callable[[], None] | None = None
         self._loop = loop
         self._source: Source | None = source
         self._waiter: asyncio.Future[None] | None = None
@@ -45,14 +50,32 @@ class Response(Message):
         if not self.held and not self.complete:
             await self.arrival()
         data = self.take()
+        self._buffers.held -= len(data)
         if self._source is not None:
             self._source.resume()
         return data
 
     def close(self) -> None:
         """Let go. An answer that is not complete takes its connection with it, which cancels the request."""
+        self._buffers.held -= self.held
+        self._buffers = Buffers()
         if self._source is not None:
             self._source.abort()
+
+    def watch(self, seen: Callable[[bytes], None], ended: Callable[[], None]) -> None:
+        """Have `seen` called with the body as it comes, read or not, and `ended` once with its last byte."""
+        for piece in self.pieces:
+            seen(piece)
+        if self.complete:
+            ended()
+        else:
+            self._seen, self._ended = seen, ended
+
+    def on_body(self, data: bytes) -> None:
+        """A piece of the body."""
+        super().on_body(data)
+        if self._seen is not None:
+            self._seen(data)
 
     async def arrival(self) -> None:
         """Wait for bytes of the body or its end."""
@@ -80,3 +103,6 @@ class Response(Message):
         self._broken = broken
         self.stop()
         self.wake()
+        ended, self._seen, self._ended = self._ended, None, None
+        if ended is not None and self.complete:
+            ended()

@@ -5,7 +5,7 @@ import asyncio
 from support.scripted_endpoint import until
 
 from fairpool_gateway.upstream import Timeouts, request_head
-from fairpool_gateway.upstream.connection import HIGH_WATER
+from fairpool_gateway.upstream.buffers import HIGH_WATER
 
 SEGMENT = 256 * 1024
 """What either event loop reads at most at a time."""

@@ -7,7 +7,7 @@ from support.scripted_endpoint import deaf_port, until
 
 from fairpool_gateway.errors import ConnectFailed, UpstreamTimedOut
 from fairpool_gateway.upstream import Client, Timeouts, request_head
-from fairpool_gateway.upstream.connection import HIGH_WATER
+from fairpool_gateway.upstream.buffers import HIGH_WATER
 
 SHORT = 0.04
 MUCH = 8 * 1024 * 1024
