@@ -11,11 +11,11 @@ charge. Meters are integers in units of `1/Q` token, so the same events give the
 (§7.3). Nothing but `dispatch` and a join moves a meter: no completion, no removal, no weight change.
 
 A decision costs amortised O(log T) in T backlogged tenants. Two heaps hold at most one entry per tenant each, whose
-key never exceeds the tenant's meter, since meters only grow; an entry is brought up to date when it surfaces. A
-tenant that is idle with `S_i <= v` is forgotten, at the latest when the entries of emptied tenants outnumber the
-others. So memory follows the tenants who wait or lead, and these are bounded: beyond `max_tenants` without a
-weight of their own, all strangers share one tenant, `OTHER`, for fresh identities are served at `v` and would
-otherwise starve the rest.
+key never exceeds the tenant's meter, since meters only grow; an entry is brought up to date when it surfaces. In
+the order, the entries of emptied tenants are never the majority; beside it are parked those who left it and lead,
+and each dispatch forgets two whom virtual time caught up with. So memory follows the tenants who wait or lead, and
+these are bounded: beyond `max_tenants` without a weight of their own, all strangers share one tenant, `OTHER`, for
+fresh identities are served at `v` and would otherwise starve the rest.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from heapq import heapify, heappop, heappush, heapreplace
-from typing import Final, Generic, NamedTuple, TypeVar
+from typing import Final, Generic, TypeVar
+
+import msgspec
 
 Q: Final = 1 << 32
 """Units per token: meters and charges are integers in this measure."""
@@ -41,10 +43,10 @@ R = TypeVar("R", bound="Hashable")
 
 def charge(cost: int, weight: int) -> int:
     """The charge of a request, in units of 1/Q token: `ceil(cost * Q / weight)`, never below one."""
-    return max(1, -(-cost * Q // weight))
+    return -(-cost * Q // weight) if cost > 0 else 1
 
 
-class Decision(NamedTuple, Generic[R]):
+class Decision(msgspec.Struct, Generic[R], frozen=True):
     """One dispatch: whose request went, and how it was charged. `charge`, `start_tag` in units of 1/Q token."""
 
     tenant: str
@@ -55,7 +57,7 @@ class Decision(NamedTuple, Generic[R]):
     start_tag: int
 
 
-class Meter(NamedTuple):
+class Meter(msgspec.Struct, frozen=True):
     """What can be seen of one tenant: its meter in units of 1/Q token, and how many requests wait."""
 
     tenant: str
@@ -150,8 +152,7 @@ class Scheduler(Generic[R]):
         self.waiting -= 1
         if not known.queue:
             self._emptied += 1
-            if 2 * self._emptied > len(self._listed):
-                self._compact()
+            self._compact()
 
     def dispatch(self) -> Decision[R] | None:
         """A free slot asks for the next request; None, and a fresh start for all, if nobody is backlogged.
@@ -174,7 +175,9 @@ class Scheduler(Generic[R]):
         else:
             heappop(self._listed)
             self._retire(known)
-        self._forget_caught_up()
+            self._compact()
+        if self._parked:
+            self._forget_caught_up()
         return Decision(known.name, request, known.weight, cost, charged, start_tag)
 
     def reweigh(self, tenant: str, weight: int | None) -> None:
@@ -257,7 +260,9 @@ class Scheduler(Generic[R]):
         self._strangers -= self._is_stranger(known.name)
 
     def _compact(self) -> None:
-        """Drop the entries of emptied tenants; O(T), paid for by the removals that emptied half of them."""
+        """Drop the entries of emptied tenants once they are the majority; O(T), paid for by as many removals."""
+        if 2 * self._emptied <= len(self._listed):
+            return
         emptied = [known for _, _, known in self._listed if not known.queue]
         self._listed = [(known.meter, known.name, known) for _, _, known in self._listed if known.queue]
         heapify(self._listed)

@@ -70,18 +70,15 @@ def costs() -> st.SearchStrategy[int]:
 def events(
     tenants: Sequence[str] = TENANTS, *, slotted: bool = False, reweigh: bool = True, most: int = 80
 ) -> st.SearchStrategy[list[Event]]:
-    """Sequences of events; with `slotted`, requests end and slots ask by themselves."""
+    """Sequences of events, arrivals the commonest; with `slotted`, requests end and slots ask by themselves."""
     arrive = st.builds(Arrive, st.sampled_from(tenants), costs())
-    going = st.builds(End, st.integers(0, 7), st.booleans()) if slotted else st.just(Ask())
-    kinds: list[st.SearchStrategy[Event]] = [arrive, arrive, arrive, going, going, st.builds(Remove, st.integers(0, 9))]
-    if reweigh:
-        weight = st.sampled_from(WEIGHTS)
-        kinds.append(
-            st.one_of(
-                st.builds(Reweigh, st.sampled_from(tenants), st.none() | weight), st.builds(ReweighDefault, weight)
-            )
-        )
-    return st.lists(st.one_of(kinds), max_size=most)
+    going: st.SearchStrategy[Event] = st.builds(End, st.integers(0, 7), st.booleans()) if slotted else st.just(Ask())
+    remove = st.builds(Remove, st.integers(0, 9))
+    weight = st.sampled_from(WEIGHTS)
+    changes = st.builds(Reweigh, st.sampled_from(tenants), st.none() | weight) | st.builds(ReweighDefault, weight)
+    likely = [arrive] * 8 + [going] * 7 + [remove] * 2 + [changes] * reweigh
+    event = st.integers(0, len(likely) - 1).flatmap(likely.__getitem__)
+    return st.lists(event, min_size=most // 4, max_size=most)
 
 
 def long_run(seed: int, length: int, tenants: Sequence[str] = TENANTS, *, slotted: bool = False) -> Iterator[Event]:

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import sfq_broken
 from support.sfq_checks import CHECKS
-from support.sfq_events import HUGE, TENANTS, WEIGHTS, Arrive, Ask, Remove, Reweigh, events, long_run, price
+from support.sfq_events import HUGE, TENANTS, WEIGHTS, Arrive, Ask, Reweigh, events, long_run, price
 from support.sfq_history import History
 from support.sfq_oracle import Oracle
 
@@ -129,18 +129,12 @@ def test_agreement_catches(broken):
 
 def test_agreement_catches_a_lead_that_is_forgotten():
     class Forgetful(Scheduler):
-        def remove(self, tenant, request):
-            super().remove(tenant, request)
-            known = self._tenants.get(tenant)
-            if known is not None and not known.queue and not known.listed and not known.parked:
-                self._forget(known)
-
         def _retire(self, known):
             known.listed = False
             if not known.parked:
                 self._forget(known)
 
-    leads = [Arrive("a", 10), Arrive("b", 1), Ask(), Arrive("a", 1), Remove(1), Arrive("b", 1)]
+    leads = [Arrive("a", 10), Arrive("b", 1), Ask()]
     check_agreement(Scheduler(price), Oracle(price), leads)
     with pytest.raises(AssertionError, match="lead of a was forgotten"):
         check_agreement(Forgetful(price), Oracle(price), leads)

@@ -9,7 +9,7 @@ from support.sfq_events import Request, events, long_run, price
 from support.sfq_history import History
 
 from fairpool_gateway import sfq
-from fairpool_gateway.sfq import Scheduler
+from fairpool_gateway.sfq import Scheduler, charge
 
 
 class Steps:
@@ -75,7 +75,7 @@ class TestADecisionCostsLogarithmicTime:
             scheduler.arrive(f"t{number}", waits[f"t{number}"])
         steps.taken = 0
         names, happened = list(waits), 0
-        for _ in range(3):
+        for _ in range(2):
             gone = chance.sample(names, len(names) * 2 // 3)
             for name in gone:
                 scheduler.remove(name, waits[name])
@@ -109,14 +109,52 @@ class TestAnIdleTenantThatDoesNotLeadCostsNoMemory:
             assert max(self.size(scheduler)) <= 50 + len(("stays", "_other"))
         assert served >= 20_000 // 52
 
-    def test_a_hundred_thousand_tenants_are_forgotten_when_the_competition_is_over(self):
+    def test_a_hundred_thousand_tenants_go_by_tag_and_are_forgotten_when_the_competition_is_over(self):
+        """While all wait from the start, the order is that of all requests sorted by (start tag, tenant)."""
         scheduler = Scheduler(price, max_tenants=10**9)
+        due = []
         for number in range(100_000):
-            scheduler.arrive(f"t{number}", Request(number, 1))
-        went = [scheduler.dispatch().tenant for _ in range(100_000)]
-        assert went == sorted(went)
-        assert scheduler.dispatch() is None
+            tenant, first, second = f"t{number}", 1 + number * 7919 % 997, 1 + number % 10
+            scheduler.arrive(tenant, Request(number, first))
+            scheduler.arrive(tenant, Request(number + 100_000, second))
+            due += [(0, tenant), (charge(first, 100), tenant)]
+        assert [(d.start_tag, d.tenant) for d in iter(scheduler.dispatch, None)] == sorted(due)
         assert self.size(scheduler) == (0, 0, 0)
+
+    def test_tenants_who_cancelled_are_forgotten_while_others_drain(self):
+        scheduler = Scheduler(price)
+        for number in range(100):
+            scheduler.arrive(f"t{number:02}", Request(number, 1))
+        for number in range(50, 100):
+            scheduler.remove(f"t{number}", Request(number, 1))
+        assert len(scheduler._listed) == 100
+        for waiting in range(49, -1, -1):
+            scheduler.dispatch()
+            assert len(scheduler._listed) <= 2 * waiting
+
+    @staticmethod
+    def check_caught_up_are_forgotten():
+        """A thousand tenants lead; then virtual time passes all of them at once."""
+        scheduler = Scheduler(price)
+        for number in range(1000):
+            scheduler.arrive(f"t{number}", Request(number, 1))
+        for number in range(1000, 1600):
+            scheduler.arrive("worker", Request(number, 10))
+        for _ in range(1001):
+            scheduler.dispatch()
+        assert len(scheduler._tenants) == 1001
+        for dispatches in range(1, 501):
+            scheduler.dispatch()
+            assert len(scheduler._tenants) == 1001 - 2 * dispatches
+        assert [meter.tenant for meter in scheduler.meters()] == ["worker"]
+
+    def test_those_whom_virtual_time_caught_up_with_are_forgotten_two_per_dispatch(self):
+        self.check_caught_up_are_forgotten()
+
+    def test_remembering_them_is_caught(self, monkeypatch):
+        monkeypatch.setattr(sfq, "_FORGET_PER_DISPATCH", 0)
+        with pytest.raises(AssertionError):
+            self.check_caught_up_are_forgotten()
 
     @given(events(most=120))
     @settings(deadline=None, max_examples=100)
@@ -136,7 +174,7 @@ class TestAnIdleTenantThatDoesNotLeadCostsNoMemory:
             for heap in (scheduler._listed, scheduler._parked):
                 assert len({name for _, name, _ in heap}) == len(heap)
             assert scheduler._emptied == sum(not known.queue for _, _, known in scheduler._listed)
-            assert len(scheduler._listed) <= 2 * len(waiting) + 1
+            assert len(scheduler._listed) <= 2 * len(waiting)
             assert waiting <= scheduler._tenants.keys()
             for name, known in scheduler._tenants.items():
                 assert known.queue or known.listed or known.parked, f"{name} is remembered for nothing"
