@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import tempfile
-import time
 from pathlib import Path
 from typing import Final
 
@@ -51,14 +50,17 @@ def demonstrate(chosen: Scenario, out: Path, console: Console) -> int:
         f"they were recorded, on {chosen.engines} engines with {chosen.slots} slots each.\n{traces.WEIGHT_RULE}"
     )
     arrival, fair = run_processes(runs.both(chosen, out, console))
-    return compare(arrival, fair, out, console)
-
-
-def compare(arrival: Outcome, fair: Outcome, out: Path, console: Console) -> int:
-    """Draw and print what two runs showed; returns the exit status: 0 if the verdict holds, 1 if not."""
-    began = time.perf_counter()
+    holds = judge(arrival, fair, console)
     picture = out / "picture.svg"
     draw((arrival, fair), picture)
+    paths = [f"picture       {picture}  (open it in a browser)"]
+    paths += [f"decision log  {run_of.path}  (fairpool lab gap {run_of.path})" for run_of in (arrival, fair)]
+    console.print("\n".join(paths), markup=False, highlight=False, soft_wrap=True)
+    return 0 if holds else 1
+
+
+def judge(arrival: Outcome, fair: Outcome, console: Console) -> bool:
+    """Print what two runs showed, and the verdict; returns whether it holds."""
     for run_of in (arrival, fair):
         console.print(table(run_of))
         for error in sorted(set(run_of.lost)):
@@ -66,10 +68,7 @@ def compare(arrival: Outcome, fair: Outcome, out: Path, console: Console) -> int
     checks = verdict(arrival, fair)
     console.print("Verdict, from the decision logs alone", style="bold")
     console.print(verdict_lines(checks))
-    console.print(f"picture       {picture}  (drawn in {time.perf_counter() - began:.1f} s; open it in a browser)")
-    for run_of in (arrival, fair):
-        console.print(f"decision log  {run_of.path}  (fairpool lab gap {run_of.path})")
-    return 0 if all(check.holds for check in checks) else 1
+    return all(check.holds for check in checks)
 
 
 def _make(out: Path) -> None:

@@ -1,12 +1,14 @@
-"""The demonstration's picture: what each tenant received over time, the gap against its bound, and the waits.
+"""The demonstration's picture: what each tenant received over time, every pair's gap against its bound, and the waits.
 
-One SVG that follows the reader's light or dark theme: text, grid and paper are CSS variables. Lines are told apart by
-colour and dash, in colours that are told apart with any colour vision (Okabe and Ito, 2008).
+One SVG that follows the reader's light or dark theme: text, grid, paper and pale colours are CSS variables. Lines are
+told apart by colour and dash, marks by colour and shape, in colours that are told apart with any colour vision (Okabe
+and Ito, 2008; two of them darker on white, for contrast).
 """
 
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,25 +17,25 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 
 from fairpool_gateway.decision_log import Dispatch
-from fairpool_gateway.sfq import Q
 from fairpool_lab.demo.outcome import Outcome
-from fairpool_lab.gap import GapMeter
+from fairpool_lab.gap import Gap
 
 _SHOWN = 6
-_COLOURS = ("#E69F00", "#0072B2", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
+_INK, _GRID, _QUIET, _PAPER, _ORANGE, _SKY = "#010203", "#040506", "#070809", "#0a0b0c", "#0d0e0f", "#101112"
+_BLUE, _RED = "#0072B2", "#D55E00"
+_COLOURS = (_ORANGE, _BLUE, "#009E73", "#CC79A7", _SKY, _RED)
 _DASHES = ("solid", (0, (6, 2)), (0, (2, 1)), (0, (6, 2, 1, 2)), (0, (1, 1)), (0, (8, 3)))
-_INK, _GRID, _QUIET, _PAPER = "#010203", "#040506", "#070809", "#0a0b0c"
-_STYLE = """<style>
-svg { --ink: #1f2328; --grid: #d9dee4; --quiet: #8c959f; --paper: #ffffff; }
-@media (prefers-color-scheme: dark) { svg { --ink: #e6edf3; --grid: #30363d; --quiet: #848d97; --paper: #0d1117; } }
-</style>"""
-_THEME = {
-    _INK: "var(--ink, #57606a)",
-    _GRID: "var(--grid, #afb8c1)",
-    _QUIET: "var(--quiet, #8c959f)",
-    _PAPER: "var(--paper, #ffffff)",
+_THEMES = {
+    "ink": (_INK, "#1f2328", "#e6edf3"),
+    "grid": (_GRID, "#d9dee4", "#30363d"),
+    "quiet": (_QUIET, "#8c959f", "#848d97"),
+    "paper": (_PAPER, "#ffffff", "#0d1117"),
+    "orange": (_ORANGE, "#bd8200", "#E69F00"),
+    "sky": (_SKY, "#3b92c8", "#56B4E9"),
 }
-_SAMPLES = 120
+"""By CSS variable: what stands for it while drawing, its light value, its dark value."""
+
+_TITLE = "Service per weight over time, gaps against their bounds, and waits, in arrival order and fair"
 
 
 def draw(runs: Sequence[Outcome], path: Path) -> None:
@@ -41,8 +43,9 @@ def draw(runs: Sequence[Outcome], path: Path) -> None:
     settings: Any = {
         "svg.fonttype": "none",
         "svg.hashsalt": "fairpool",
-        "font.family": "sans-serif",
-        "font.size": 9,
+        "path.simplify_threshold": 0.4,
+        "font.sans-serif": ["DejaVu Sans", "Verdana", "sans-serif"],
+        "font.size": 10,
         "text.color": _INK,
         "axes.edgecolor": _GRID,
         "axes.labelcolor": _INK,
@@ -52,115 +55,137 @@ def draw(runs: Sequence[Outcome], path: Path) -> None:
         "ytick.color": _INK,
         "grid.color": _GRID,
         "axes.grid": True,
+        "axes.axisbelow": True,
+        "axes.titleweight": "bold",
         "axes.spines.top": False,
         "axes.spines.right": False,
+        "legend.frameon": False,
+        "legend.fontsize": 9,
+        "legend.handlelength": 3.2,
     }
     with mpl.rc_context(settings):
         figure = Figure(figsize=(11, 11.5), layout="constrained")
         axes = figure.subplots(3, len(runs), sharey="row")
-        tenants = _heaviest(runs[0])
+        tenants = _weary(runs[0])
         for column, run in enumerate(runs):
             _service(axes[0][column], run, tenants)
-            _gap(axes[1][column], run)
+            _gaps(axes[1][column], run)
             _waits(axes[2][column], run)
-        _label_rows(axes)
-        path.write_text(_themed(figure), encoding="utf-8")
+        _scale_gaps(axes[1], [pair.worst for run in runs for pair in run.gaps.pairs], runs[0].log.header.q)
+        longest = max((waits.p99 for run in runs for waits in run.waits.values()), default=0.0)
+        axes[2][0].set_ylim(0, 1.2 * longest or 1.0)
+        axes[0][0].set_ylabel("service received,\n1,000 tokens per weight")
+        axes[1][0].set_ylabel("greatest gap of a pair,\ntokens per weight")
+        axes[2][0].set_ylabel("wait, seconds")
+        path.write_text(_finished(figure), encoding="utf-8")
 
 
-def _themed(figure: Figure) -> str:
+def _finished(figure: Figure) -> str:
+    """The drawing as SVG, with its themes, its title, and no more digits than can be seen."""
     drawn = io.StringIO()
     figure.savefig(drawn, format="svg", metadata={"Date": None})
-    svg = drawn.getvalue()
-    for placeholder, variable in _THEME.items():
-        svg = svg.replace(placeholder, variable)
-    return svg.replace("<defs>", _STYLE + "<defs>", 1)
+    svg = re.sub(r" *\n *", "\n", re.sub(r"(?<=\d\.\d\d)\d+", "", drawn.getvalue()))
+    svg = re.sub(r"<g([^>]*)>((?:\s*<use[^>]* style=\"[^\"]*\"/>)+)\s*</g>", _style_once, svg)
+    for name, (placeholder, light, _) in _THEMES.items():
+        svg = svg.replace(placeholder, f"var(--{name}, {light})")
+    light, dark = (" ".join(f"--{name}: {theme[which]};" for name, theme in _THEMES.items()) for which in (1, 2))
+    style = f"<style>svg {{ {light} }} @media (prefers-color-scheme: dark) {{ svg {{ {dark} }} }}</style>"
+    return svg.replace("<metadata>", f"<title>{_TITLE}</title>\n{style}\n<metadata>", 1)
 
 
-def _label_rows(axes: Any) -> None:
-    axes[0][0].set_ylabel("service received,\n1,000 tokens per weight")
-    axes[1][0].set_ylabel("greatest gap so far / its bound")
-    axes[2][0].set_ylabel("wait, seconds")
+def _style_once(marks: re.Match[str]) -> str:
+    """A group of marks that look alike, with their look said once for the group."""
+    looks = set(re.findall(r" style=\"[^\"]*\"", marks[2]))
+    if len(looks) > 1:
+        return marks[0]
+    look = looks.pop()
+    return f"<g{marks[1]}{look}>{marks[2].replace(look, '')}</g>"
 
 
-def _heaviest(run: Outcome) -> list[str]:
-    """The tenants that waited most, by requests times wait: those whose share the order decides."""
-    weary = {tenant: sum(waits.seconds) for tenant, waits in run.waits.items()}
-    return sorted(weary, key=lambda tenant: (-weary[tenant], tenant))[:_SHOWN]
+def _weary(run: Outcome) -> list[str]:
+    """The tenants that waited most, all their requests together: those whose share the order decides."""
+    waited = {tenant: sum(waits.seconds) for tenant, waits in run.waits.items()}
+    return sorted(waited, key=lambda tenant: (-waited[tenant], tenant))[:_SHOWN]
 
 
 def _service(ax: Any, run: Outcome, shown: Sequence[str]) -> None:
-    """Lines that stay parallel while tenants are backlogged: that is what fair means."""
-    start = run.log.events[0].t
-    steps: dict[str, tuple[list[float], list[float]]] = {}
+    """Lines that run together while tenants are backlogged: that is what fair means."""
+    moments = [event.t for event in run.log.events] or [run.charged.until]
+    start, end = moments[0], moments[-1]
+    lines: dict[str, tuple[list[float], list[float]]] = {}
     for event in run.log.events:
         if isinstance(event, Dispatch):
-            times, totals = steps.setdefault(event.tenant, ([0.0], [0.0]))
+            times, totals = lines.setdefault(event.tenant, ([0.0], [0.0]))
             times.append(event.t - start)
-            totals.append(totals[-1] + event.charge / Q / 1000)
-    end = run.log.events[-1].t - start
-    for tenant in sorted(steps.keys() - set(shown)):
-        times, totals = steps[tenant]
-        ax.step([*times, end], [*totals, totals[-1]], where="post", color=_QUIET, linewidth=0.6, alpha=0.6)
+            totals.append(totals[-1] + event.charge / run.log.header.q / 1000)
+    label = "others"
+    for tenant in sorted(lines.keys() - set(shown)):
+        times, totals = lines[tenant]
+        ax.plot([*times, end - start], [*totals, totals[-1]], color=_QUIET, linewidth=0.6, label=label)
+        label = ""
+    weights = {part.tenant: part.weight for part in run.charged.tenants}
     for tenant, colour, dash in zip(shown, _COLOURS, _DASHES, strict=False):
-        times, totals = steps[tenant]
-        weight = next(part.weight for part in run.charged.tenants if part.tenant == tenant)
-        ax.step(
-            times, totals, where="post", color=colour, linestyle=dash, linewidth=1.8, label=f"{tenant} (w {weight})"
-        )
+        if tenant in lines:
+            named = f"{tenant}, weight {weights[tenant]}"
+            ax.plot(*lines[tenant], color=colour, linestyle=dash, linewidth=2, label=named)
     ax.axvline(run.charged.until - start, color=_QUIET, linewidth=1)
     ax.annotate(
         "last arrival",
         (run.charged.until - start, 0.98),
         xycoords=("data", "axes fraction"),
-        xytext=(-3, 0),
+        xytext=(4, 0),
         textcoords="offset points",
-        ha="right",
         va="top",
-        fontsize=8,
+        fontsize=9,
     )
-    ax.set_title(f"{run.order.capitalize()}: service per weight", fontweight="bold")
+    ax.set_title(f"{run.order.capitalize()}: service per weight")
     ax.set_xlabel("seconds")
-    ax.legend(loc="upper left", fontsize=8, frameon=False)
+    handles, labels = ax.get_legend_handles_labels()
+    others = int("others" in labels)
+    ax.legend([*handles[others:], *handles[:others]], [*labels[others:], *labels[:others]], loc="upper left")
 
 
-def _gap(ax: Any, run: Outcome) -> None:
-    start = run.log.events[0].t
-    every = max(1, len(run.log.events) // _SAMPLES)
-    meter = GapMeter()
-    times, ratios = [0.0], [0.0]
-    for number, event in enumerate(run.log.events):
-        meter.observe(event)
-        if number % every == 0 or number == len(run.log.events) - 1:
-            times.append(event.t - start)
-            ratios.append(max((pair.worst.ratio for pair in meter.gaps().pairs), default=0.0))
-    ax.axhline(1.0, color=_INK, linewidth=1.2, linestyle=(0, (4, 3)))
-    ax.annotate(
-        "the bound",
-        (1, 1.0),
-        xycoords=("axes fraction", "data"),
-        xytext=(0, 3),
-        textcoords="offset points",
-        ha="right",
-        fontsize=8,
-    )
-    ax.step(times, ratios, where="post", color=_COLOURS[1], linewidth=1.8)
-    ax.set_yscale("symlog", linthresh=1.0)
-    ax.set_ylim(bottom=0)
-    ax.set_title(f"{run.order.capitalize()}: the greatest gap over every interval", fontweight="bold")
-    ax.set_xlabel("seconds")
+def _gaps(ax: Any, run: Outcome) -> None:
+    """A mark for each ordered pair of tenants; those above the line exceed their bound."""
+    q, pairs = run.log.header.q, run.gaps.pairs
+    for within, mark, colour, label in ((True, "o", _BLUE, "within the bound"), (False, "x", _RED, "beyond the bound")):
+        worst = [pair.worst for pair in pairs if pair.within_bound == within]
+        bounds, gaps = [gap.bound / q for gap in worst], [gap.gap / q for gap in worst]
+        if worst:
+            ax.plot(bounds, gaps, mark, color=colour, markersize=3.5, label=f"{len(worst)} {label}")
+    ax.set_title(f"{run.order.capitalize()}: {run.gaps.exceeded or 'none'} of {len(pairs)} pairs beyond the bound")
+    ax.set_xlabel("its bound, tokens per weight")
+
+
+def _scale_gaps(axes: Sequence[Any], worst: Sequence[Gap], q: int) -> None:
+    """The same scales for all runs, and the line on which a gap equals its bound."""
+    bounds = [gap.bound / q for gap in worst] or [1.0, 1000.0]
+    least, most = min(bounds), max(bounds)
+    ends = (least / 1.5, most * 1.5)
+    highest = 1.5 * max([most, *(gap.gap / q for gap in worst)])
+    for ax in axes:
+        ax.plot(ends, ends, color=_INK, linewidth=1.2, linestyle=(0, (4, 3)), label="gap = bound")
+        for scale, axis in ((ax.set_xscale, ax.xaxis), (ax.set_yscale, ax.yaxis)):
+            scale("log")
+            axis.set_major_formatter("{x:,.0f}")
+            axis.set_minor_formatter("")
+        ax.set_xlim(*ends)
+        ax.set_ylim(least / 4, highest)
+        ax.legend(loc="lower right")
 
 
 def _waits(ax: Any, run: Outcome) -> None:
-    """A line from the median to the 99th percentile for each tenant, the heaviest on the left."""
+    """A line from the median to the 99th percentile for each tenant, those that ask most on the left."""
     demand = {part.tenant: part.requests for part in run.charged.tenants}
     tenants = sorted(run.waits, key=lambda tenant: (-demand.get(tenant, 0), tenant))
     places = range(len(tenants))
     medians = [run.waits[tenant].p50 for tenant in tenants]
     tails = [run.waits[tenant].p99 for tenant in tenants]
     ax.vlines(places, medians, tails, color=_QUIET, linewidth=1.2)
-    ax.plot(places, medians, "o", color=_COLOURS[1], markersize=4, label="p50")
-    ax.plot(places, tails, "^", color=_COLOURS[0], markersize=5, label="p99")
-    ax.set_xticks(list(places), tenants, rotation=90, fontsize=7)
-    ax.set_title(f"{run.order.capitalize()}: waits", fontweight="bold")
+    ax.plot(places, tails, "^", color=_ORANGE, markersize=5.5, label="p99", clip_on=False)
+    ax.plot(places, medians, "o", color=_BLUE, markersize=4.5, label="p50", clip_on=False)
+    ax.set_xticks(list(places), tenants, rotation=90, fontsize=8)
+    ax.grid(visible=False, axis="x")
+    ax.set_title(f"{run.order.capitalize()}: waits")
     ax.set_xlabel("tenants, those with most requests first")
-    ax.legend(loc="upper right", fontsize=8, frameon=False)
+    ax.legend(loc="upper right", ncols=2)
