@@ -27,9 +27,16 @@ def pool_document(**fields: Any) -> dict[str, Any]:
     tenants = document.get("tenants")
     if not tenants:
         document.setdefault("authentication", {"type": "Anonymous"})
-    elif document.get("authentication") != {"type": "Anonymous"}:
+    elif not _needs_no_keys(document.get("authentication")):
         document["tenants"] = [{"keys": [{"digest": digest_of(key_of(each["name"]))}], **each} for each in tenants]
     return document
+
+
+def _needs_no_keys(authentication: Any) -> bool:
+    match authentication:
+        case {"type": "Anonymous" | "TrustedHeader"}:
+            return True
+    return False
 
 
 def pool_config(**fields: Any) -> PoolConfig:

@@ -1,6 +1,7 @@
 """Random configurations, as files would hold them, and random texts that are almost one."""
 
 import json
+from datetime import datetime
 from typing import Any
 
 import yaml
@@ -20,27 +21,57 @@ names = st.builds(
 durations = st.integers(1, 24 * 3_600_000).map(lambda ms: f"{ms // 60_000}m{ms % 60_000}ms")
 sizes = st.integers(1 << 20, 1 << 40) | st.integers(1, 512).map("{}Gi".format)
 weights = st.integers(1, 1000)
+instants = st.builds(
+    lambda moment, offset: f"{moment.isoformat()}{offset}",
+    st.datetimes(datetime(2000, 1, 1), datetime(2100, 1, 1)),  # noqa: DTZ001 - the text gets its time zone here
+    st.sampled_from(["Z", "z", "+02:00", "-11:30"]),
+)
 
 
 def _unique(values: st.SearchStrategy[Any], **bounds: int) -> st.SearchStrategy[list[Any]]:
     return st.lists(values, unique=True, **bounds)
 
 
+authentications: st.SearchStrategy[dict[str, Any]] = st.one_of(
+    st.fixed_dictionaries({"type": st.just("APIKey")}, optional={"maxTenants": st.integers(1, 1_000_000)}),
+    st.fixed_dictionaries(
+        {
+            "type": st.just("TrustedHeader"),
+            "header": st.sampled_from(["x-tenant", "X-Forwarded-User", "x-fairpool-tenant"]),
+            "proxyCredential": st.fixed_dictionaries({"digest": st.just(digest_of("the proxy's"))}),
+        },
+        optional={"unknownTenants": st.sampled_from(["Refuse", "Admit"]), "maxTenants": st.integers(1, 1_000_000)},
+    ),
+    st.fixed_dictionaries({"type": st.just("Anonymous")}),
+)
+
+what_tenants_may_have: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
+    {},
+    optional={
+        "weight": weights,
+        "suspend": st.booleans(),
+        "queue": st.fixed_dictionaries(
+            {}, optional={"maxRequests": st.integers(1, 1_000_000), "maxBytes": st.integers(32 << 20, 1 << 40)}
+        ),
+    },
+)
+
+
 @st.composite
 def pool_documents(draw: st.DrawFn) -> dict[str, Any]:
     """A valid configuration as a file would hold it; which of its optional fields are there is random."""
-    anonymous = draw(st.booleans())
+    authentication = draw(authentications)
+    anonymous, with_keys = authentication["type"] == "Anonymous", authentication["type"] == "APIKey"
     tenants: list[dict[str, Any]] = []
     for name in draw(st.just(["anonymous"]) if anonymous else _unique(names, min_size=1, max_size=4)):
-        keys = (
-            []
-            if anonymous
-            else [{"digest": digest_of(f"{name} {number}")} for number in range(draw(st.integers(1, 3)))]
-        )
-        for key in keys:
-            if draw(st.booleans()):
-                key["name"] = draw(names)
-        tenants.append({"name": name, "keys": keys, **draw(st.fixed_dictionaries({}, optional={"weight": weights}))})
+        keys = [
+            {
+                "digest": digest_of(f"{name} {number}"),
+                **draw(st.fixed_dictionaries({}, optional={"name": names, "notAfter": instants})),
+            }
+            for number in range(draw(st.integers(1, 3)) if with_keys else 0)
+        ]
+        tenants.append({"name": name, "keys": keys, **draw(what_tenants_may_have)})
     endpoints = [
         {
             "name": name,
@@ -71,12 +102,15 @@ def pool_documents(draw: st.DrawFn) -> dict[str, Any]:
             },
         ),
         "defaultWeight": weights,
+        "suspend": st.booleans(),
+        "endpointCredential": st.fixed_dictionaries({"fromFile": st.just("/run/secrets/engine")})
+        | st.fixed_dictionaries({"fromEnvironment": st.just("ENGINE_KEY")}),
     }
     return pool_document(
         models=draw(_unique(printable, min_size=1, max_size=3)),
         tenants=tenants,
         endpoints=endpoints,
-        authentication={"type": "Anonymous" if anonymous else "APIKey"},
+        authentication=authentication,
         **draw(st.fixed_dictionaries({}, optional=optional)),
     )
 

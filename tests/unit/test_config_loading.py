@@ -53,6 +53,12 @@ class TestASmallFile:
         assert (timeouts.connect, timeouts.first_byte, timeouts.first_byte_unary, timeouts.idle) == (2, 60, 600, 60)
         assert config.cost.model() == CostModel(1, 2, OutputEstimator.TENANT_AVERAGE, None)
         assert (config.authentication.type, config.authentication.max_tenants) == ("APIKey", 10_000)
+        assert (config.suspend, config.suspended(), config.own_queues(), config.endpoint_credential) == (
+            False,
+            frozenset(),
+            {},
+            None,
+        )
 
     def test_may_say_nothing_of_tenants_where_everybody_is_anonymous(self):
         assert read(json.dumps(pool_document())).tenants == ()
@@ -65,6 +71,28 @@ class TestAConfiguration:
     def test_gives_every_listed_tenant_its_weight_or_the_default(self):
         config = pool_config(tenants=[{"name": "search", "weight": 300}, {"name": "batch"}], defaultWeight=7)
         assert config.weights() == {"search": 300, "batch": 7}
+
+    def test_gives_a_tenant_bounds_of_its_own_where_it_says_so_and_the_pools_otherwise(self):
+        config = pool_config(
+            tenants=[
+                {"name": "a", "queue": {"maxRequests": 2000}},
+                {"name": "b", "queue": {"maxBytes": "1Gi"}},
+                {"name": "c"},
+            ],
+            queue={"perTenant": {"maxRequests": 7}},
+        )
+        assert {name: (each.max_requests, each.max_bytes) for name, each in config.own_queues().items()} == {
+            "a": (2000, 64 << 20),
+            "b": (7, 1 << 30),
+        }
+
+    def test_knows_who_is_suspended(self):
+        config = pool_config(tenants=[{"name": "a", "suspend": True}, {"name": "b", "suspend": False}, {"name": "c"}])
+        assert config.suspended() == {"a"}
+
+    def test_knows_a_header_in_lower_case_as_requests_have_it(self):
+        proxy = {"type": "TrustedHeader", "header": "X-Tenant", "proxyCredential": {"digest": digest_of("proxy")}}
+        assert pool_config(tenants=[{"name": "a"}], authentication=proxy).authentication.header == "x-tenant"
 
     def test_gives_every_endpoint_its_slots_or_the_pools(self):
         config = pool_config(

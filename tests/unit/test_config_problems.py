@@ -35,6 +35,15 @@ def tenants(*listed):
     return {"tenants": [{"name": "search"}, *listed]}
 
 
+def key(**fields):
+    return tenants({"name": "batch", "keys": [{"digest": DIGEST, **fields}]})
+
+
+def trusted(**fields):
+    proxy = {"type": "TrustedHeader", "header": "x-tenant", "proxyCredential": {"digest": DIGEST}}
+    return {"authentication": {**proxy, **fields}}
+
+
 FIELDS = [
     ({"pool": "Llama_70B"}, "pool: must be a DNS label (at most 63 of a-z, 0-9 and '-', no '-' at either end), not 'Llama_70B'"),
     ({"pool": 70}, "pool: must be text, not 70: put it in quotes"),
@@ -70,6 +79,23 @@ FIELDS = [
     (tenants({"name": "batch", "keys": [{}]}), f"tenants[1].keys[0].digest: is missing: give {HOW_TO_DIGEST} (tenant batch)"),
     (tenants({"name": "batch", "keys": [DIGEST]}), "tenants[1].keys[0]: must be a mapping of fields, not a single value (tenant batch)"),
     (tenants({"name": "batch", "keys": [{"digest": DIGEST, "name": 5}]}), f"tenants[1].keys[0].name: must be {NAME}, in quotes if it is a number (tenant batch)"),
+    *(
+        (key(notAfter=value), "tenants[1].keys[0].notAfter: must be an instant with its time zone, such as 2026-12-31T23:59:59Z (tenant batch)")
+        for value in ("soon", "2026-12-31", "2026-12-31T23:59Z", 1798761599, True, "20261231T235959Z", "\uff12026-12-31T23:59:59Z")
+    ),
+    (key(notAfter="2026-12-31T23:59:59"), "tenants[1].keys[0].notAfter: has no time zone: end it with Z, or with an offset such as +02:00 (tenant batch)"),
+    *(
+        (key(notAfter=value), "tenants[1].keys[0].notAfter: is not in the calendar: check day and time (tenant batch)")
+        for value in ("2026-02-30T00:00:00Z", "2026-01-01T24:00:01Z", "0000-01-01T00:00:00Z", "0001-01-01T00:00:00+01:00", "2026-01-01T00:00:00+24:00")
+    ),
+    (tenants({"name": "batch", "suspend": "yes"}), "tenants[1].suspend: must be true or false, not 'yes' (tenant batch)"),
+    (tenants({"name": "batch", "queue": {"maxRequests": 0}}), "tenants[1].queue.maxRequests: must be 1 to 1000000, not 0 (tenant batch)"),
+    (
+        tenants({"name": "batch", "queue": {"maxBytes": "1Mi"}}),
+        "tenants[1].queue.maxBytes: must be at least queue.maxRequestBytes, 32Mi, not 1Mi, or the largest requests could never wait: raise this or lower that (tenant batch)",
+    ),
+    (tenants({"name": "batch", "queue": {"timeout": "1s"}}), "tenants[1].queue.timeout: is not a field here; there are maxRequests, maxBytes (tenant batch)"),
+    ({"suspend": 1}, "suspend: must be true or false, not 1"),
     (
         {"tenants": [{"name": "search", "keys": []}]},
         "tenants: no tenant has a key, so nobody could send a request: list the digests of their keys, or set authentication.type to Anonymous where everybody is trusted",
@@ -82,7 +108,35 @@ FIELDS = [
         {"authentication": {"type": "Anonymous"}, "tenants": [{"name": "anonymous", "keys": [{"digest": DIGEST}]}]},
         "tenants[0].keys: are never asked for: authentication.type is Anonymous; remove them, or use APIKey (tenant anonymous)",
     ),
-    ({"authentication": {"type": "TrustedHeader"}}, "authentication.type: must be APIKey or Anonymous, not 'TrustedHeader'"),
+    ({"authentication": {"type": "JWT"}}, "authentication.type: must be APIKey, TrustedHeader or Anonymous, not 'JWT'"),
+    (trusted(header="x tenant"), "authentication.header: must be the name of a header, such as x-tenant, not 'x tenant'"),
+    *(
+        (trusted(header=name), f"authentication.header: {name.lower()} means something else: choose another header, such as x-tenant")
+        for name in ("Authorization", "x-api-key", "Host", "Content-Length", "x-fairpool-proxy-credential")
+    ),
+    (trusted(proxyCredential="sk-hidden"), "authentication.proxyCredential: must be a mapping of fields, not a single value"),
+    (trusted(proxyCredential={"digest": "sk-hidden"}), f"authentication.proxyCredential.digest: must be {HOW_TO_DIGEST}; a key itself never belongs here"),
+    (trusted(proxyCredential={}), f"authentication.proxyCredential.digest: is missing: give {HOW_TO_DIGEST}"),
+    (trusted(proxyCredential={"digest": DIGEST, "sk-hidden": 1}), "authentication.proxyCredential: has a field that is not known here; there are digest"),
+    (trusted(unknownTenants="Ignore"), "authentication.unknownTenants: must be Refuse or Admit, not 'Ignore'"),
+    ({**trusted(), "tenants": [{"name": "search", "keys": [{"digest": DIGEST}]}]}, "tenants[0].keys: are never asked for: authentication.type is TrustedHeader; remove them, or use APIKey (tenant search)"),
+    (
+        {**trusted(), "tenants": []},
+        "tenants: there are none and unknown ones are refused, so nobody could send a request: list them, or set authentication.unknownTenants to Admit",
+    ),
+    *(
+        ({"authentication": {"type": type_, field: value}, "tenants": listed}, f"authentication.{field}: means nothing: authentication.type is {type_}; remove it, or use TrustedHeader")
+        for type_, listed in (("APIKey", [{"name": "search"}]), ("Anonymous", []))
+        for field, value in (("header", "x-tenant"), ("proxyCredential", {"digest": DIGEST}), ("unknownTenants", "Admit"))
+    ),
+    *(
+        ({"endpointCredential": place}, "endpointCredential: must say either fromFile or fromEnvironment: where the credential is")
+        for place in ({}, {"fromFile": "/a", "fromEnvironment": "A"})
+    ),
+    ({"endpointCredential": "sk-hidden"}, "endpointCredential: must be a mapping of fields, not a single value"),
+    ({"endpointCredential": {"value": "sk-hidden"}}, "endpointCredential: has a field that is not known here; there are fromFile, fromEnvironment"),
+    ({"endpointCredential": {"fromFile": "sk-hidden"}}, "endpointCredential.fromFile: must be the absolute path of a file, such as /run/secrets/engine; no credential belongs here"),
+    ({"endpointCredential": {"fromEnvironment": "sk-hidden"}}, "endpointCredential.fromEnvironment: must be the name of a variable, such as ENGINE_KEY; no credential belongs here"),
     (endpoint("https://h:1"), "endpoints[0].url: https to endpoints is not there yet; use http://HOST:PORT on a network you trust (endpoint e)"),
     (endpoint("http://h:1/v1"), "endpoints[0].url: must be http://HOST:PORT, without a path: each request brings its own (endpoint e)"),
     (endpoint("http://me:hidden@h:1"), "endpoints[0].url: must be http://HOST:PORT, without a user name or a password (endpoint e)"),
@@ -118,7 +172,7 @@ FIELDS = [
     ({"Models": ["a"]}, "Models: is not a field here; did you mean models?"),
     ({"queue": {"maxRequest": 5}}, "queue.maxRequest: is not a field here; did you mean maxRequests?"),
     ({"slots": {"color": "red"}}, "slots.color: is not a field here; there are policy, perEndpoint"),
-    ({"5": 1}, "5: is not a field here; there are version, pool, models, tenants, endpoints, slots, queue, timeouts, cost, authentication, defaultWeight"),
+    ({"5": 1}, "5: is not a field here; there are version, pool, models, tenants, endpoints, endpointCredential, slots, queue, timeouts, cost, authentication, defaultWeight, suspend"),
     ({"slots": {"a\nb": 1}}, r"slots.'a\nb': is not a field here; there are policy, perEndpoint"),
     (tenants({"name": "batch", "wieght": 3}), "tenants[1].wieght: is not a field here; did you mean weight? (tenant batch)"),
 ]  # fmt: skip
@@ -136,6 +190,15 @@ class TestAWrongField:
             "endpoints: is missing: list the inference servers, each with a name and a url",
             "queue.timeout: has no unit: write 3s if you mean seconds",
             "defaultWeight: must be 1 to 1000, not 0",
+        ]
+
+    def test_of_a_trusted_header_is_named_too_when_it_is_missing(self):
+        assert problems_of(document(authentication={"type": "TrustedHeader"}, tenants=[{"name": "a", "keys": []}])) == [
+            "authentication.header: is missing: name the header in which the proxy gives the tenant, such as x-tenant",
+            (
+                "authentication.proxyCredential: is missing: give the digest of what the proxy sends in "
+                "x-fairpool-proxy-credential, or whoever reaches this gateway could name a tenant"
+            ),
         ]
 
     def test_of_an_endpoint_is_named_too_when_it_is_missing(self):
@@ -195,6 +258,7 @@ MISPLACED = {
     "as a field of the keys": lambda key: {key: DIGEST},
     "as a field of one": lambda key: [{key: DIGEST}],
     "in a field that is not known": lambda key: [{"digest": DIGEST, "key": key}],
+    "as an instant": lambda key: [{"digest": DIGEST, "notAfter": key}],
 }
 
 
@@ -231,6 +295,22 @@ class TestAKeyInAWrongPlace:
 
     def test_would_be_repeated_by_the_libraries_own_words(self):
         assert leaks(in_the_libraries_words, KEYS[0], MISPLACED["as a digest"])
+
+    @pytest.mark.parametrize("key", KEYS)
+    @pytest.mark.parametrize(
+        "place",
+        [
+            lambda key: {"endpointCredential": key},
+            lambda key: {"endpointCredential": {"fromFile": key}},
+            lambda key: {"endpointCredential": {"fromEnvironment": f"({key})"}},
+            lambda key: {"endpointCredential": {key: "/run/secrets/engine"}},
+            lambda key: trusted(proxyCredential=key),
+            lambda key: trusted(proxyCredential={"digest": key}),
+            lambda key: trusted(proxyCredential={key: DIGEST}),
+        ],
+    )
+    def test_of_an_engine_or_a_proxy_is_never_repeated_either(self, place, key):
+        assert key not in in_our_words(document(**place(key)))
 
     @pytest.mark.parametrize("field", ["authentication", "slots", "queue", "defaultWeight", "endpoints", "version"])
     def test_is_not_repeated_elsewhere_either_when_it_is_as_long_as_keys_are(self, field):

@@ -1,10 +1,19 @@
-"""Durations and sizes are written with their units, and read back as what they were."""
+"""Durations, sizes and instants are written with their units or time zones, and read back as what they were."""
+
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import find, given
 from hypothesis import strategies as st
 
-from fairpool_gateway.config.quantities import format_duration, format_size, parse_duration, parse_size
+from fairpool_gateway.config.quantities import (
+    format_duration,
+    format_instant,
+    format_size,
+    parse_duration,
+    parse_instant,
+    parse_size,
+)
 
 milliseconds = st.integers(1, 24 * 3_600_000)
 sizes = st.integers(1, 1 << 40) | st.integers(1, 1024).map(lambda number: number << 30)
@@ -85,3 +94,34 @@ class TestSizes:
     @pytest.mark.parametrize(("size", "text"), [(32 << 20, "32Mi"), (10**9, "1G"), (1025, "1025"), (1 << 40, "1Ti")])
     def test_are_written_as_short_as_can_be(self, size, text):
         assert format_size(size) == text
+
+
+MIDNIGHT = datetime(2027, 1, 1, tzinfo=UTC)
+moments = st.datetimes(datetime(1, 1, 2), datetime(9999, 12, 30), timezones=st.just(UTC))  # noqa: DTZ001 - by timezones
+
+
+class TestInstants:
+    @pytest.mark.parametrize(
+        ("text", "instant"),
+        [
+            ("2027-01-01T00:00:00Z", MIDNIGHT),
+            ("2027-01-01t00:00:00z", MIDNIGHT),
+            ("2027-01-01 00:00:00Z", MIDNIGHT),
+            ("2027-01-01T02:00:00+02:00", MIDNIGHT),
+            ("2026-12-31T18:30:00-05:30", MIDNIGHT),
+            ("2027-01-01T00:00:00.5Z", MIDNIGHT + timedelta(milliseconds=500)),
+            ("2027-01-01T00:00:00.123456789Z", MIDNIGHT + timedelta(microseconds=123456)),
+        ],
+    )
+    def test_mean_the_same_moment_in_whatever_time_zone_they_are_written(self, text, instant):
+        assert parse_instant(text) == instant
+
+    @given(moments)
+    def test_are_read_back_as_they_were_written(self, moment):
+        assert parse_instant(format_instant(moment)) == moment
+
+    def test_that_comparison_catches_a_writer_that_drops_fractions(self):
+        assert find(moments, lambda moment: parse_instant(f"{moment:%Y-%m-%dT%H:%M:%SZ}".zfill(20)) != moment)
+
+    def test_are_written_in_utc(self):
+        assert format_instant(parse_instant("2027-01-01T02:00:00+02:00")) == "2027-01-01T00:00:00Z"

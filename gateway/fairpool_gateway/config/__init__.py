@@ -1,12 +1,16 @@
 """The configuration of one pool: the contract that an operator, or a person, writes and the gateway reads."""
 
 from fairpool_gateway.config.loading import dump, load
+from fairpool_gateway.config.names import PROXY_CREDENTIAL_HEADER, may_name_a_tenant
 from fairpool_gateway.config.pool import ANONYMOUS, PoolConfig
 from fairpool_gateway.config.settings import (
     AuthenticationSettings,
     CostSettings,
+    CredentialSettings,
     EndpointSettings,
     KeySettings,
+    OwnQueueSettings,
+    ProxyCredentialSettings,
     QueueSettings,
     SlotSettings,
     TenantQueueSettings,
@@ -16,11 +20,15 @@ from fairpool_gateway.config.settings import (
 
 __all__ = [
     "ANONYMOUS",
+    "PROXY_CREDENTIAL_HEADER",
     "AuthenticationSettings",
     "CostSettings",
+    "CredentialSettings",
     "EndpointSettings",
     "KeySettings",
+    "OwnQueueSettings",
     "PoolConfig",
+    "ProxyCredentialSettings",
     "QueueSettings",
     "SlotSettings",
     "TenantQueueSettings",
@@ -28,4 +36,5 @@ __all__ = [
     "TimeoutSettings",
     "dump",
     "load",
+    "may_name_a_tenant",
 ]

@@ -24,6 +24,18 @@ _DIGEST: Final = re.compile(r"sha256:[0-9a-fA-F]{64}")
 _DIGEST_OF_NOTHING: Final = "sha256:" + hashlib.sha256(b"").hexdigest()
 _HOST: Final = re.compile(r"[a-z0-9]([a-z0-9._-]{0,251}[a-z0-9])?")
 
+_HEADER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+_VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
+
+PROXY_CREDENTIAL_HEADER: Final = "x-fairpool-proxy-credential"
+"""In which a trusted proxy sends its own credential."""
+
+_HEADERS_WITH_A_MEANING: Final = frozenset({
+    *("accept", "accept-encoding", "api-key", "authorization", "connection", "content-encoding", "content-length"),
+    *("content-type", "cookie", "expect", "host", "keep-alive", "proxy-authorization", "proxy-connection", "te"),
+    *("trailer", "transfer-encoding", "upgrade", "x-api-key", "x-request-id", PROXY_CREDENTIAL_HEADER),
+})  # fmt: skip
+
 HOW_TO_DIGEST: Final = """'sha256:' and the 64 hex digits that `printf %s "$KEY" | sha256sum` prints"""
 
 
@@ -60,6 +72,11 @@ def _key_name(value: object) -> str:
     if not isinstance(value, str) or not _NAME.fullmatch(value):
         raise ValueError(f"must be {_NAME_IN_WORDS}, in quotes if it is a number")
     return value
+
+
+def may_name_a_tenant(value: str) -> bool:
+    """Whether a tenant may be called this; names that begin with `_` are the gateway's own."""
+    return bool(_NAME.fullmatch(value))
 
 
 def _tenant_name(value: str) -> str:
@@ -101,6 +118,26 @@ def _endpoint_url(value: str) -> str:
     return f"http://[{host}]:{port}" if is_ipv6 else f"http://{host}:{port}"
 
 
+def _header_name(value: str) -> str:
+    if not _HEADER.fullmatch(value):
+        raise ValueError(f"must be the name of a header, such as x-tenant, not {shown(value)}")
+    if value.lower() in _HEADERS_WITH_A_MEANING:
+        raise ValueError(f"{value.lower()} means something else: choose another header, such as x-tenant")
+    return value.lower()
+
+
+def _absolute_path(value: object) -> str:
+    if not isinstance(value, str) or not value.startswith("/") or not value.isprintable():
+        raise ValueError("must be the absolute path of a file, such as /run/secrets/engine; no credential belongs here")
+    return value
+
+
+def _variable_name(value: object) -> str:
+    if not isinstance(value, str) or not _VARIABLE.fullmatch(value):
+        raise ValueError("must be the name of a variable, such as ENGINE_KEY; no credential belongs here")
+    return value
+
+
 PoolName = Annotated[str, text(_pool_name)]
 Name = Annotated[str, text(_name)]
 KeyName = Annotated[str, BeforeValidator(_key_name)]
@@ -108,3 +145,6 @@ TenantName = Annotated[str, text(_tenant_name)]
 ModelName = Annotated[str, text(_model_name)]
 Digest = Annotated[str, BeforeValidator(_digest)]
 EndpointUrl = Annotated[str, text(_endpoint_url)]
+HeaderName = Annotated[str, text(_header_name)]
+FilePath = Annotated[str, BeforeValidator(_absolute_path)]
+VariableName = Annotated[str, BeforeValidator(_variable_name)]

@@ -11,15 +11,17 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, model_validator
 
-from fairpool_gateway.config.names import ModelName, PoolName
-from fairpool_gateway.config.quantities import format_size
+from fairpool_gateway.config.names import PROXY_CREDENTIAL_HEADER, ModelName, PoolName
+from fairpool_gateway.config.quantities import Truth, format_size
 from fairpool_gateway.config.settings import (
     AuthenticationSettings,
     CostSettings,
+    CredentialSettings,
     EndpointSettings,
     QueueSettings,
     Settings,
     SlotSettings,
+    TenantQueueSettings,
     TenantSettings,
     TimeoutSettings,
     Weight,
@@ -57,16 +59,34 @@ class PoolConfig(Settings):
     models: tuple[ModelName, ...]
     tenants: tuple[TenantSettings, ...] = ()
     endpoints: tuple[EndpointSettings, ...]
+    endpoint_credential: CredentialSettings | None = None
     slots: SlotSettings = SlotSettings()
     queue: QueueSettings = QueueSettings()
     timeouts: TimeoutSettings = TimeoutSettings()
     cost: CostSettings = CostSettings()
     authentication: AuthenticationSettings = AuthenticationSettings()
     default_weight: Weight = 100
+    suspend: Truth = False
 
     def weights(self) -> dict[str, int]:
         """The weight of every tenant that is listed."""
         return {tenant.name: tenant.weight or self.default_weight for tenant in self.tenants}
+
+    def own_queues(self) -> dict[str, TenantQueueSettings]:
+        """What a tenant may have waiting, for each that has bounds of its own."""
+        every = self.queue.per_tenant
+        return {
+            tenant.name: TenantQueueSettings(
+                max_requests=tenant.queue.max_requests or every.max_requests,
+                max_bytes=tenant.queue.max_bytes or every.max_bytes,
+            )
+            for tenant in self.tenants
+            if tenant.queue.max_requests or tenant.queue.max_bytes
+        }
+
+    def suspended(self) -> frozenset[str]:
+        """The tenants that may not send requests for now."""
+        return frozenset(tenant.name for tenant in self.tenants if tenant.suspend)
 
     def slots_of(self, endpoint: EndpointSettings) -> int:
         """How many requests this endpoint may have outstanding."""
@@ -108,9 +128,18 @@ def _keys_tell_tenants_apart(config: PoolConfig) -> Problems:
 
 
 def _somebody_can_enter(config: PoolConfig) -> Problems:
-    if config.authentication.type == "Anonymous":
-        yield from _everybody_is_anonymous(config)
-    elif not any(tenant.keys for tenant in config.tenants):
+    match config.authentication.type:
+        case "APIKey":
+            yield from _tenants_have_keys(config)
+        case "TrustedHeader":
+            yield from _a_proxy_names_tenants(config)
+        case "Anonymous":
+            yield from _everybody_is_anonymous(config)
+
+
+def _tenants_have_keys(config: PoolConfig) -> Problems:
+    yield from _no_proxy_is_asked(config)
+    if not any(tenant.keys for tenant in config.tenants):
         message = (
             "no tenant has a key, so nobody could send a request: list the digests of their keys, "
             "or set authentication.type to Anonymous where everybody is trusted"
@@ -118,16 +147,62 @@ def _somebody_can_enter(config: PoolConfig) -> Problems:
         yield ("tenants",), message
 
 
+def _a_proxy_names_tenants(config: PoolConfig) -> Problems:
+    settings = config.authentication
+    if settings.header is None:
+        message = "is missing: name the header in which the proxy gives the tenant, such as x-tenant"
+        yield ("authentication", "header"), message
+    if settings.proxy_credential is None:
+        message = (
+            f"is missing: give the digest of what the proxy sends in {PROXY_CREDENTIAL_HEADER}, "
+            "or whoever reaches this gateway could name a tenant"
+        )
+        yield ("authentication", "proxyCredential"), message
+    yield from _no_key_is_asked_for(config)
+    if not config.tenants and settings.unknown_tenants == "Refuse":
+        message = (
+            "there are none and unknown ones are refused, so nobody could send a request: list them, "
+            "or set authentication.unknownTenants to Admit"
+        )
+        yield ("tenants",), message
+
+
 def _everybody_is_anonymous(config: PoolConfig) -> Problems:
+    yield from _no_proxy_is_asked(config)
     for index, tenant in enumerate(config.tenants):
         if tenant.name != ANONYMOUS:
             message = (
                 f"is nobody's: authentication.type Anonymous makes everybody {ANONYMOUS}; remove it, or use APIKey"
             )
             yield ("tenants", index, "name"), message
-        elif tenant.keys:
-            message = "are never asked for: authentication.type is Anonymous; remove them, or use APIKey"
+    yield from _no_key_is_asked_for(config)
+
+
+def _no_key_is_asked_for(config: PoolConfig) -> Problems:
+    for index, tenant in enumerate(config.tenants):
+        if tenant.keys:
+            message = (
+                f"are never asked for: authentication.type is {config.authentication.type}; remove them, or use APIKey"
+            )
             yield ("tenants", index, "keys"), message
+
+
+def _no_proxy_is_asked(config: PoolConfig) -> Problems:
+    settings = config.authentication
+    given = {
+        "header": settings.header is not None,
+        "proxyCredential": settings.proxy_credential is not None,
+        "unknownTenants": settings.unknown_tenants != "Refuse",
+    }
+    for field in (field for field, is_given in given.items() if is_given):
+        message = f"means nothing: authentication.type is {settings.type}; remove it, or use TrustedHeader"
+        yield ("authentication", field), message
+
+
+def _the_credential_is_in_one_place(config: PoolConfig) -> Problems:
+    place = config.endpoint_credential
+    if place is not None and (place.from_file is None) == (place.from_environment is None):
+        yield ("endpointCredential",), "must say either fromFile or fromEnvironment: where the credential is"
 
 
 def _what_may_be_sent_may_wait(config: PoolConfig) -> Problems:
@@ -136,6 +211,11 @@ def _what_may_be_sent_may_wait(config: PoolConfig) -> Problems:
     bounds: dict[Path, int] = {
         ("queue", "maxBytes"): config.queue.max_bytes,
         ("queue", "perTenant", "maxBytes"): config.queue.per_tenant.max_bytes,
+        **{
+            ("tenants", index, "queue", "maxBytes"): tenant.queue.max_bytes
+            for index, tenant in enumerate(config.tenants)
+            if tenant.queue.max_bytes is not None
+        },
     }
     for path, most in bounds.items():
         if most < largest:
@@ -156,6 +236,7 @@ _RULES: tuple[Callable[[PoolConfig], Problems], ...] = (
     _names_are_unique,
     _keys_tell_tenants_apart,
     _somebody_can_enter,
+    _the_credential_is_in_one_place,
     _what_may_be_sent_may_wait,
     _something_costs,
 )

@@ -1,7 +1,8 @@
 """What is wrong with a configuration, in words: one line a problem, `path: what is wrong`.
 
 A path uses the file's own names. What always holds: no line repeats a credential. Whatever stands beneath a tenant's
-`keys` is never repeated, not even as the name of a field, unless that is nearly the name of one known here.
+`keys` or where another credential is told of is never repeated, not even as the name of a field, unless that is nearly
+the name of one known here.
 """
 
 from __future__ import annotations
@@ -20,6 +21,9 @@ from fairpool_gateway.config.shown import shown
 
 _NAMED: Mapping[str | int, str] = {"tenants": "tenant", "endpoints": "endpoint"}
 """Lists whose items have names that a message about them repeats."""
+
+_SECRET = frozenset({"keys", "proxyCredential", "endpointCredential"})
+"""Beneath these a credential may stand in the wrong place."""
 
 _MISSING: Mapping[str | int, str] = {
     "pool": "is missing: give the pool a name, such as llama-70b",
@@ -93,7 +97,7 @@ def _unknown(path: Path) -> tuple[Path, str]:
     close = get_close_matches(name.lower().replace("_", ""), plain, n=1, cutoff=0.7)
     if close:
         return (*parent, name), f"is not a field here; did you mean {plain[close[0]]}?"
-    if "keys" in parent:
+    if not _SECRET.isdisjoint(parent):
         return parent, f"has a field that is not known here; there are {', '.join(known)}"
     return (*parent, name), f"is not a field here; there are {', '.join(known)}"
 

@@ -1,14 +1,16 @@
-"""Durations, sizes and counts as people write them, so that every file says its units and none can be misread.
+"""Durations, instants, sizes and counts as people write them, so that every file says its units and none is misread.
 
 Durations follow the Gateway API's rule (GEP-2257): up to four whole numbers, each with its unit `h`, `m`, `s` or
 `ms`; a number alone is refused, for it could mean anything. Sizes follow Kubernetes' quantities: a whole number of
-bytes, alone or with one suffix. Inside the gateway a duration is seconds and a size is bytes. What always holds:
-writing a quantity and reading it again gives the same number.
+bytes, alone or with one suffix. Instants are RFC 3339's, whose time zone is part of them. Inside the gateway a duration
+is seconds, a size is bytes and an instant is in UTC. What always holds: writing a quantity and reading it again gives
+the same one.
 """
 
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 from typing import Annotated, Final
 
 from pydantic import BeforeValidator, PlainSerializer
@@ -32,6 +34,10 @@ _BYTES: Final = {
     "k": 10**3,
 }
 _LARGEST: Final = 1 << 40
+
+_INSTANT: Final = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?(Z|z|[+-][0-9]{2}:[0-9]{2})?"
+)
 
 
 def parse_duration(value: object) -> float:
@@ -87,6 +93,35 @@ def format_size(size: int) -> str:
     return min([*exact, str(size)], key=len)
 
 
+def parse_instant(value: object) -> datetime:
+    """The instant in a text such as `2026-12-31T23:59:59Z`; what is not one is never repeated, for it may be a key.
+
+    Raises:
+        ValueError: it is no such text, or says no time zone.
+    """
+    if not isinstance(value, str) or not (match := _INSTANT.fullmatch(value)):
+        raise ValueError("must be an instant with its time zone, such as 2026-12-31T23:59:59Z")
+    if match[1] is None:
+        raise ValueError("has no time zone: end it with Z, or with an offset such as +02:00")
+    try:
+        return datetime.fromisoformat(value.upper()).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise ValueError("is not in the calendar: check day and time") from None
+
+
+def format_instant(instant: datetime) -> str:
+    """The text, in UTC, that reads as this instant."""
+    return instant.isoformat().replace("+00:00", "Z")
+
+
+def _truth(value: object) -> bool:
+    match value:
+        case bool():
+            return value
+        case _:
+            raise ValueError(f"must be true or false, not {shown(value)}")
+
+
 def whole_number(least: int, most: int) -> BeforeValidator:
     """Accepts whole numbers from `least` to `most`, and nothing that merely looks like one."""
 
@@ -108,6 +143,12 @@ Seconds = Annotated[float, BeforeValidator(parse_duration), PlainSerializer(form
 
 Bytes = Annotated[int, BeforeValidator(parse_size), PlainSerializer(format_size, return_type=str)]
 """A size: a number or a text in the file, bytes in the gateway."""
+
+Instant = Annotated[datetime, BeforeValidator(parse_instant), PlainSerializer(format_instant, return_type=str)]
+"""A moment in time: a text in the file, in UTC in the gateway."""
+
+Truth = Annotated[bool, BeforeValidator(_truth)]
+"""Yes or no, and nothing that merely looks like one."""
 
 Count = Annotated[int, whole_number(1, 1_000_000)]
 """How many of something there may be."""

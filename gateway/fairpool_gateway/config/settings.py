@@ -13,8 +13,17 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
 
-from fairpool_gateway.config.names import Digest, EndpointUrl, KeyName, Name, TenantName
-from fairpool_gateway.config.quantities import Bytes, Count, Seconds, whole_number
+from fairpool_gateway.config.names import (
+    Digest,
+    EndpointUrl,
+    FilePath,
+    HeaderName,
+    KeyName,
+    Name,
+    TenantName,
+    VariableName,
+)
+from fairpool_gateway.config.quantities import Bytes, Count, Instant, Seconds, Truth, whole_number
 from fairpool_gateway.cost import CostModel, OutputEstimator
 from fairpool_gateway.sfq import LEAST_WEIGHT, MOST_WEIGHT
 
@@ -38,10 +47,21 @@ class Settings(BaseModel):
 
 
 class KeySettings(Settings):
-    """One key of a tenant, by the SHA-256 digest of its bytes. The name is for people, to tell keys apart."""
+    """One key of a tenant, by the SHA-256 digest of its bytes, and the last instant at which it opens anything.
+
+    The name is for people, to tell keys apart.
+    """
 
     name: KeyName | None = None
     digest: Digest
+    not_after: Instant | None = None
+
+
+class OwnQueueSettings(Settings):
+    """What one tenant may have waiting, where that differs from the pool's `queue.perTenant`."""
+
+    max_requests: Count | None = None
+    max_bytes: Bytes | None = None
 
 
 class TenantSettings(Settings):
@@ -50,6 +70,8 @@ class TenantSettings(Settings):
     name: TenantName
     weight: Weight | None = None
     keys: tuple[KeySettings, ...] = ()
+    queue: OwnQueueSettings = OwnQueueSettings()
+    suspend: Truth = False
 
 
 class EndpointSettings(Settings):
@@ -120,8 +142,31 @@ class CostSettings(Settings):
         return CostModel(self.input_weight, self.output_weight, self.output_estimator, self.context_length)
 
 
-class AuthenticationSettings(Settings):
-    """How a request says whose it is, and how many tenants that are not listed may be told apart at a time."""
+class CredentialSettings(Settings):
+    """Where a credential is that has to be sent as it is: in a file or in an environment variable of the gateway.
 
-    type: Literal["APIKey", "Anonymous"] = "APIKey"
+    So it stands in no configuration and on no command line.
+    """
+
+    from_file: FilePath | None = None
+    from_environment: VariableName | None = None
+
+
+class ProxyCredentialSettings(Settings):
+    """The credential by which a trusted proxy is known, by its SHA-256 digest."""
+
+    digest: Digest
+
+
+class AuthenticationSettings(Settings):
+    """How a request says whose it is: by a tenant's key, by the word of a trusted proxy, or not at all.
+
+    A proxy names the tenant in `header`. Tenants that are not listed are refused, or admitted with the default weight;
+    at most `max_tenants` of these are told apart at a time, and the others share one tenant.
+    """
+
+    type: Literal["APIKey", "TrustedHeader", "Anonymous"] = "APIKey"
+    header: HeaderName | None = None
+    proxy_credential: ProxyCredentialSettings | None = None
+    unknown_tenants: Literal["Refuse", "Admit"] = "Refuse"
     max_tenants: Count = 10_000
