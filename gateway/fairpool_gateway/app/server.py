@@ -22,6 +22,7 @@ import uvloop
 from fairpool_gateway.app.admin import admin_routes
 from fairpool_gateway.app.gateway import Gateway
 from fairpool_gateway.app.log_file import LogFile
+from fairpool_gateway.app.protocol import BoundedProtocol, raise_descriptor_limit
 from fairpool_gateway.app.proxy import AsgiApp, Proxy
 from fairpool_gateway.app.routes import tenant_routes
 from fairpool_gateway.config import PoolConfig
@@ -72,6 +73,7 @@ def run(config: PoolConfig, options: Options, *, ordering: OrderingFactory[Reque
 
 async def serve(config: PoolConfig, options: Options, *, ordering: OrderingFactory[Request] = Scheduler) -> None:
     """Serve on the running loop until SIGTERM or SIGINT."""
+    BoundedProtocol.most_connections = raise_descriptor_limit()
     async with _decision_log(config, options.decision_log) as decision_log:
         gateway = Gateway(config, ordering=ordering, log=decision_log, in_pod=options.in_pod)
         tenants = http_server(Proxy(gateway, tenant_routes(gateway)), drain_seconds=options.drain_seconds)
@@ -139,7 +141,7 @@ def http_server(app: AsgiApp, *, drain_seconds: int = 5) -> uvicorn.Server:
     return _Server(
         uvicorn.Config(
             app,
-            http="httptools",
+            http=BoundedProtocol,
             lifespan="off",
             log_config=None,
             access_log=False,

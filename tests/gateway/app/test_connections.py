@@ -1,0 +1,89 @@
+"""Connections that send nothing, half a head or an endless one: bounded in size, time and number."""
+
+import asyncio
+
+import pytest
+from support.engine import running_engine
+from support.gateway import running_gateway
+from support.tenant import pool_over, request_bytes, wire
+
+from fairpool_gateway.app import protocol
+from fairpool_gateway.app.protocol import MAX_HEAD, BoundedProtocol
+
+
+JSON = b"Content-Type: application/json"
+GOOD = request_bytes(None, JSON)
+
+
+@pytest.fixture
+async def gateway():
+    async with running_engine() as engine, running_gateway(pool_over(engine.url)) as running:
+        yield running
+
+
+async def status(tenant):
+    answer = await tenant.answer()
+    return answer[0]
+
+
+class TestSize:
+    async def test_a_head_above_the_bound_is_answered_with_431_and_the_connection_closed(self, gateway):
+        async with wire(gateway) as tenant:
+            await tenant.send(request_bytes(b"", b"x-long: " + b"y" * MAX_HEAD)[: MAX_HEAD + 1])
+            assert await status(tenant) == 431
+            assert await tenant.rest() == b""
+
+    async def test_so_is_an_endless_head_in_small_pieces_on_a_connection_that_was_good(self, gateway):
+        async with wire(gateway) as tenant:
+            await tenant.send(GOOD)
+            assert await status(tenant) == 200
+            await tenant.send(b"POST /v1/chat/completions HTTP/1.1\r\n")
+            for number in range(MAX_HEAD // 16 + 1):
+                await tenant.send(b"x-%06d: value\r\n" % number)
+            assert await status(tenant) == 431
+
+    async def test_a_head_just_below_it_is_served(self, gateway):
+        async with wire(gateway) as tenant:
+            await tenant.send(request_bytes(None, JSON, b"x-long: " + b"y" * (MAX_HEAD - 1000)))
+            assert await status(tenant) == 200
+
+
+class TestTime:
+    @pytest.fixture(autouse=True)
+    def quick(self, monkeypatch):
+        monkeypatch.setattr(protocol, "HEAD_SECONDS", 0.2)
+
+    @pytest.mark.parametrize("sent", [b"", GOOD[:40]], ids=["nothing", "half a head"])
+    async def test_a_connection_that_sends_no_more_is_closed(self, gateway, sent):
+        async with wire(gateway) as tenant:
+            await tenant.send(sent)
+            assert await tenant.rest() == b""
+
+    async def test_so_is_half_a_head_after_a_whole_request(self, gateway):
+        async with wire(gateway) as tenant:
+            await tenant.send(GOOD)
+            assert await status(tenant) == 200
+            await tenant.send(GOOD[:40])
+            assert await tenant.rest() == b""
+
+    async def test_a_kept_connection_may_be_idle_for_longer_and_a_body_may_take_its_time(self, gateway):
+        async with wire(gateway) as tenant:
+            await tenant.send(GOOD)
+            assert await status(tenant) == 200
+            await asyncio.sleep(0.4)
+            head, body = GOOD.split(b"\r\n\r\n")
+            await tenant.send(head + b"\r\n\r\n")
+            await asyncio.sleep(0.4)
+            await tenant.send(body)
+            assert await status(tenant) == 200
+
+
+async def test_beyond_the_bound_new_connections_are_closed_and_old_ones_served(gateway, monkeypatch):
+    monkeypatch.setattr(BoundedProtocol, "most_connections", 1)
+    async with wire(gateway) as old:
+        await old.send(GOOD)
+        assert await status(old) == 200
+        async with wire(gateway) as late:
+            assert await late.rest() == b""
+        await old.send(GOOD)
+        assert await status(old) == 200
