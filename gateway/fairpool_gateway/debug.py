@@ -1,10 +1,13 @@
-"""What the scheduler sees at this moment, for whoever asks why a request waits."""
+"""What the gateway sees at this moment, for whoever asks why a request waits or whether a key is still used."""
 
 from __future__ import annotations
 
+import math
+from datetime import UTC, datetime
 from typing import Any
 
 from fairpool_gateway.dispatcher import Dispatcher
+from fairpool_gateway.identity import Directory
 from fairpool_gateway.sfq import Q
 
 
@@ -42,3 +45,22 @@ def pool_view(dispatcher: Dispatcher) -> dict[str, Any]:
             for endpoint in dispatcher.endpoints
         ],
     }
+
+
+def keys_view(directory: Directory) -> dict[str, Any]:
+    """When each key ends and was last used, so that one can be seen to be out of use before it is taken away."""
+    return {
+        "keys": [
+            {
+                "tenant": key.tenant,
+                "key": key.name,
+                "not_after": None if key.not_after == math.inf else _written(key.not_after),
+                "last_used": None if key.last_used is None else _written(key.last_used),
+            }
+            for key in directory.keys.values()
+        ]
+    }
+
+
+def _written(moment: float) -> str:
+    return f"{datetime.fromtimestamp(moment, UTC):%Y-%m-%dT%H:%M:%SZ}"

@@ -16,7 +16,7 @@ reader what to do and never hold a credential or a prompt.
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import msgspec
 
@@ -90,14 +90,19 @@ class Refused(GatewayError):
             _Envelope(_ErrorBody(message=self.message, type=self.type, param=self.param, code=self.reason))
         )
 
-    def headers(self) -> list[tuple[bytes, bytes]]:
-        """The answer's headers, but for the request id and the length."""
+    def headers(self, spread: float) -> list[tuple[bytes, bytes]]:
+        """The answer's headers, but for the request id and the length.
+
+        `spread`, from 0 up to 1, is how much of its last third is taken off Retry-After. A random one keeps those who
+        are refused together from coming back together.
+        """
         headers = [
             (b"content-type", b"application/json"),
             (b"x-fairpool-reason", self.reason.encode()),
         ]
         if self.retry_after is not None:
-            headers.append((b"retry-after", str(self.retry_after).encode()))
+            told = self.retry_after - int(spread * (self.retry_after // 3 + 1))
+            headers.append((b"retry-after", b"%d" % told))
         return headers
 
 
@@ -105,6 +110,23 @@ class Unauthenticated(Refused):
     """No credential, or one that belongs to nobody."""
 
     status, reason, type = 401, "unauthenticated", "authentication_error"
+
+
+class Forbidden(Refused):
+    """A tenant that may not use this pool."""
+
+    status, reason, type = 403, "forbidden", "permission_error"
+
+
+class TenantSuspended(Refused):
+    """A tenant that may not use this pool for now."""
+
+    status, reason, type = 403, "tenant_suspended", "permission_error"
+
+    @classmethod
+    def of(cls, tenant: str) -> Self:
+        """The refusal of that tenant's requests."""
+        return cls(f"Tenant {tenant} is suspended. Ask those who run this pool.")
 
 
 class ModelNotFound(Refused):
@@ -153,6 +175,17 @@ class NoEndpoint(Refused):
     """Waited too long with no endpoint ready."""
 
     status, reason, type = 503, "no_endpoint", "service_unavailable_error"
+
+
+class PoolSuspended(Refused):
+    """The pool takes no requests for now."""
+
+    status, reason, type = 503, "pool_suspended", "service_unavailable_error"
+
+    @classmethod
+    def of(cls, pool: str) -> Self:
+        """The refusal of every request for that pool."""
+        return cls(f"Pool {pool} is suspended. Retry later.", retry_after=RETRY_AFTER_MOST)
 
 
 class Draining(Refused):

@@ -38,7 +38,9 @@ authentications: st.SearchStrategy[dict[str, Any]] = st.one_of(
         {
             "type": st.just("TrustedHeader"),
             "header": st.sampled_from(["x-tenant", "X-Forwarded-User", "x-fairpool-tenant"]),
-            "proxyCredential": st.fixed_dictionaries({"digest": st.just(digest_of("the proxy's"))}),
+            "proxyCredential": st.fixed_dictionaries(
+                {"digest": st.just(digest_of("the proxy's"))}, optional={"nextDigest": st.just(digest_of("its next"))}
+            ),
         },
         optional={"unknownTenants": st.sampled_from(["Refuse", "Admit"]), "maxTenants": st.integers(1, 1_000_000)},
     ),

@@ -117,7 +117,7 @@ FIELDS = [
     (trusted(proxyCredential="sk-hidden"), "authentication.proxyCredential: must be a mapping of fields, not a single value"),
     (trusted(proxyCredential={"digest": "sk-hidden"}), f"authentication.proxyCredential.digest: must be {HOW_TO_DIGEST}; a key itself never belongs here"),
     (trusted(proxyCredential={}), f"authentication.proxyCredential.digest: is missing: give {HOW_TO_DIGEST}"),
-    (trusted(proxyCredential={"digest": DIGEST, "sk-hidden": 1}), "authentication.proxyCredential: has a field that is not known here; there are digest"),
+    (trusted(proxyCredential={"digest": DIGEST, "sk-hidden": 1}), "authentication.proxyCredential: has a field that is not known here; there are digest, nextDigest"),
     (trusted(unknownTenants="Ignore"), "authentication.unknownTenants: must be Refuse or Admit, not 'Ignore'"),
     ({**trusted(), "tenants": [{"name": "search", "keys": [{"digest": DIGEST}]}]}, "tenants[0].keys: are never asked for: authentication.type is TrustedHeader; remove them, or use APIKey (tenant search)"),
     (

@@ -9,7 +9,7 @@ from fastapi.responses import JSONResponse, Response
 
 from fairpool_gateway.app.gateway import Gateway
 from fairpool_gateway.app.shutdown import Phase
-from fairpool_gateway.debug import pool_view
+from fairpool_gateway.debug import keys_view, pool_view
 from fairpool_gateway.metrics import exposition
 
 
@@ -40,5 +40,9 @@ def admin_routes(gateway: Gateway) -> FastAPI:
     @app.get("/debug/pool", summary="Virtual time, meters, queues and slots")
     async def debug_pool() -> dict[str, Any]:
         return pool_view(dispatcher)
+
+    @app.get("/debug/keys", summary="When each key ends and was last used")
+    async def debug_keys() -> dict[str, Any]:
+        return keys_view(gateway.directory)
 
     return app

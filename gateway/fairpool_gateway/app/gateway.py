@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import time
 from collections import Counter
 from itertools import count
 
@@ -13,7 +14,7 @@ from fairpool_gateway.decision_log import DecisionLog
 from fairpool_gateway.dispatcher import Dispatcher, Request
 from fairpool_gateway.endpoints import EndpointSpec
 from fairpool_gateway.errors import ConfigInvalid, Refused
-from fairpool_gateway.identity import Directory
+from fairpool_gateway.identity import Directory, Headers
 from fairpool_gateway.ordering import OrderingFactory
 from fairpool_gateway.sfq import Scheduler
 from fairpool_gateway.upstream import Client
@@ -46,7 +47,7 @@ class Gateway:
         """Follow an edit of the configuration; nothing that waits or runs is dropped."""
         self.config = config
         self.config_problem = None
-        self.directory = Directory(config)
+        self.directory = Directory(config, before=self.directory)
         self.models = frozenset(config.models)
         self.broker.configure(config)
         self.broker.replace_endpoints(_endpoint_specs(config))
@@ -54,6 +55,10 @@ class Gateway:
     def refuse_config(self, problem: ConfigInvalid) -> None:
         """An edit cannot be used: keep the last good configuration, and say so."""
         self.config_problem = str(problem)
+
+    def identify(self, given: Headers) -> str:
+        """The tenant whose request has these headers; raises what `Directory.identify` raises."""
+        return self.directory.identify(given, time.time())
 
     def new_request_id(self) -> str:
         """An id that no other request of this pool has had."""

@@ -153,9 +153,14 @@ class CredentialSettings(Settings):
 
 
 class ProxyCredentialSettings(Settings):
-    """The credential by which a trusted proxy is known, by its SHA-256 digest."""
+    """The credential by which a trusted proxy is known, by its SHA-256 digest, and while it changes the next one's."""
 
     digest: Digest
+    next_digest: Digest | None = None
+
+    def digests(self) -> set[str]:
+        """All that are good."""
+        return {self.digest} | ({self.next_digest} if self.next_digest else set())
 
 
 class AuthenticationSettings(Settings):
