@@ -10,7 +10,6 @@ from support.tenant import pool_over, request_bytes, wire
 from fairpool_gateway.app import protocol
 from fairpool_gateway.app.protocol import MAX_HEAD, BoundedProtocol
 
-
 JSON = b"Content-Type: application/json"
 GOOD = request_bytes(None, JSON)
 
