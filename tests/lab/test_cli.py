@@ -68,7 +68,7 @@ def test_ctrl_c_in_the_middle_of_a_run_ends_it_at_once_with_all_its_processes(tm
     )
     with command:
         log = tmp_path / "arrival-order.decisions.jsonl"
-        until(lambda: log.exists() and b"dispatch" in log.read_bytes(), tmp_path)
+        until(lambda: command.poll() is not None or (log.exists() and b"dispatch" in log.read_bytes()), tmp_path)
         children = descendants(command.pid)
         assert sum("fairpool_lab.engine" in child for child in children.values()) == 4
         assert sum(str(tmp_path) in child for child in children.values()) == 1

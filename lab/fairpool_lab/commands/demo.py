@@ -66,8 +66,9 @@ def judge(arrival: Outcome, fair: Outcome, console: Console) -> bool:
         for error in sorted(set(run_of.lost)):
             console.print(f"  lost in {run_of.order}: {error}", markup=False)
     checks = verdict(arrival, fair)
+    console.print("By use: in tokens that the engines counted, where the others are in charges.\n")
     console.print("Verdict, from the decision logs alone", style="bold")
-    console.print(verdict_lines(checks))
+    console.print(verdict_lines(checks), "")
     return all(check.holds for check in checks)
 
 

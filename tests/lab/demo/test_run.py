@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import watchfiles
 from rich.console import Console
-from support.processes import descendants, held
+from support.processes import PATIENCE, descendants, held
 
 from fairpool_gateway.decision_log import Complete
 from fairpool_lab import traces
@@ -53,7 +53,7 @@ class TestWhatItShows:
     def test_a_table_for_each_run_has_every_tenant_with_its_shares_and_its_waits(self, shown):
         for tenant, weight in SHORT.weights.items():
             rows = re.findall(
-                rf"^\s*{tenant}\s+{weight}\s+\d+(?:\s+\d+\.\d%){{4}}(?:\s+\d+\.\d\d s){{2}}\s*$",
+                rf"^\s*{tenant}\s+{weight}\s+\d+(?:\s+\d+\.\d%){{4}}(?:\s+\d+\.\d\d){{2}}\s*$",
                 shown.said,
                 re.MULTILINE,
             )
@@ -94,7 +94,7 @@ class TestWhatItShows:
 class TestWhenItCannotGoOn:
     async def test_an_engine_that_dies_in_the_middle_ends_the_run_with_its_name(self, tmp_path):
         running = asyncio.create_task(runs.both(SHORT, tmp_path, Console(file=io.StringIO())))
-        await self.dispatching(tmp_path)
+        await self.dispatching(running, tmp_path)
         children = descendants(os.getpid())
         with held(children) as staying:
             engine = next(pid for pid, command in children.items() if "fairpool_lab.engine" in command)
@@ -113,8 +113,10 @@ class TestWhenItCannotGoOn:
         assert "weight" in str(failed.value)
         assert descendants(os.getpid()) == {}
 
-    async def dispatching(self, out: Path) -> None:
+    async def dispatching(self, running: asyncio.Task[object], out: Path) -> None:
+        """Wait for the first dispatch of the first run, or for its failure."""
         log = out / "arrival-order.decisions.jsonl"
-        async for _ in watchfiles.awatch(out, rust_timeout=100, yield_on_timeout=True):
-            if log.exists() and b"dispatch" in log.read_bytes():
-                return
+        async with asyncio.timeout(PATIENCE):
+            async for _ in watchfiles.awatch(out, rust_timeout=100, yield_on_timeout=True):
+                if running.done() or (log.exists() and b"dispatch" in log.read_bytes()):
+                    return

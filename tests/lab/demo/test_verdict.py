@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import re
 
 import pytest
 from rich.console import Console
-from support.outcomes import ANSWERS, in_miniature
+from support.outcomes import ANSWERS, WEIGHTS, in_miniature
 
 from fairpool_lab.commands.demo import judge
 from fairpool_lab.demo.outcome import Outcome, outcome, verdict
@@ -107,3 +108,12 @@ def test_each_error_is_told_once(tmp_path, arrival):
     refused = [dataclasses.replace(answer, error="APIError: [engine] gone") for answer in ANSWERS]
     _, said = judged(arrival, in_miniature("fair", tmp_path, refused))
     assert said.count("lost in fair: APIError: [engine] gone") == 1
+
+
+def test_table_and_verdict_fit_80_columns_without_a_figure_cut_short(arrival, fair):
+    said = io.StringIO()
+    judge(arrival, fair, Console(file=said, width=80))
+    assert "…" not in said.getvalue()
+    assert max(map(len, said.getvalue().splitlines())) <= 80
+    for tenant, weight in WEIGHTS.items():
+        assert len(re.findall(rf"^ {tenant} +{weight} .* \d+\.\d\d +\d+\.\d\d *$", said.getvalue(), re.MULTILINE)) == 2
