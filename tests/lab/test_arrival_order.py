@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairpool_gateway.ordering import Ordering, OrderingFactory
-from fairpool_gateway.sfq import Meter, Scheduler, charge
+from fairpool_gateway.sfq import Decision, Meter, Scheduler, charge
 from fairpool_lab.arrival_order import ArrivalOrder
 
 MADE_BY: OrderingFactory[int] = ArrivalOrder
@@ -35,7 +35,7 @@ def test_charges_are_those_of_the_fair_order():
         made = kind(lambda request: 10 * request, weights={"a": 4})
         made.arrive("a", 7)
         decision = made.dispatch()
-        assert decision == ("a", 7, 4, 70, charge(70, 4), 0)
+        assert decision == Decision("a", 7, 4, 70, charge(70, 4), 0)
 
 
 def test_a_removed_request_is_passed_over():

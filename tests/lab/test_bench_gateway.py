@@ -61,7 +61,7 @@ async def test_nginx_pinned_to_a_core_ends_with_its_workers_without_being_killed
     ]
     async with running(Program("nginx", command, gateway.NGINX_SAYS, tmp_path / "log")):
         children = descendants(os.getpid())
-        assert [child.split()[1:2] for child in children.values()].count(["worker"]) == 1
+        assert len(children) == 2  # the master and its worker
     with held(children) as staying:
         assert staying() == []
     assert killed == []

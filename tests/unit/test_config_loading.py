@@ -4,7 +4,7 @@ import json
 
 import pytest
 import yaml
-from hypothesis import HealthCheck, find, given, settings
+from hypothesis import HealthCheck, Phase, find, given, settings
 from pydantic import ValidationError
 from support.config import digest_of, pool_config, pool_document
 from support.config_strategies import damaged_documents, pool_configs, pool_documents, texts
@@ -14,7 +14,7 @@ from fairpool_gateway.cost import CostModel, OutputEstimator
 from fairpool_gateway.errors import ConfigInvalid
 
 SEARCH = settings(deadline=None, max_examples=100, suppress_health_check=[HealthCheck.too_slow])
-FIND = settings(SEARCH, max_examples=2000, database=None, derandomize=True)
+FIND = settings(SEARCH, max_examples=2000, database=None, derandomize=True, phases=[Phase.generate])
 
 SMALLEST = f"""
 pool: llama
