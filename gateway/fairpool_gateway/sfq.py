@@ -10,12 +10,12 @@ What always holds (§3.1): `v` never decreases; a backlogged tenant has `S_i >= 
 charge. Meters are integers in units of `1/Q` token, so the same events give the same decisions in every process
 (§7.3). Nothing but `dispatch` and a join moves a meter: no completion, no removal, no weight change.
 
-A decision costs amortised O(log T) in T backlogged tenants. Two heaps hold at most one entry per tenant each, whose
-key never exceeds the tenant's meter, since meters only grow; an entry is brought up to date when it surfaces. In
-the order, the entries of emptied tenants are never the majority; beside it are parked those who left it and lead,
-and each dispatch forgets two whom virtual time caught up with. So memory follows the tenants who wait or lead, and
-these are bounded: beyond `max_tenants` without a weight of their own, all strangers share one tenant, `OTHER`, for
-fresh identities are served at `v` and would otherwise starve the rest.
+A decision costs amortised O(log T) in T backlogged tenants. One heap lists those who wait. Removals leave entries of
+emptied tenants behind in it, which go when they surface, so before `v` passes them, or when they are the majority.
+Another heap parks the idle who lead, by a meter that may have grown since; each dispatch looks at two whom virtual
+time caught up with, and forgets those still idle. So memory follows the tenants who wait or lead, and these are
+bounded: beyond `max_tenants` without a weight of their own, all strangers share one tenant, `OTHER`, for fresh
+identities are served at `v` and would otherwise starve the rest.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class Scheduler(Generic[R]):
         self._latest_finish = 0
         self._tenants: dict[str, _Tenant[R]] = {}
         self._strangers = 0
-        # Entries are (a lower bound of the meter, name, tenant); names differ, so tenants are never compared.
+        # Entries are (meter, name, tenant), a parked one's meter perhaps an old one; tenants are never compared.
         self._listed: list[tuple[int, str, _Tenant[R]]] = []
         self._parked: list[tuple[int, str, _Tenant[R]]] = []
         self._emptied = 0
@@ -131,11 +131,11 @@ class Scheduler(Generic[R]):
         """
         known = self._tenants.get(tenant) or self._join(self.identify(tenant))
         if not known.queue:
-            known.meter = max(known.meter, self.v)
             if known.listed:
                 self._emptied -= 1
             else:
                 known.listed = True
+                known.meter = max(known.meter, self.v)
                 heappush(self._listed, (known.meter, known.name, known))
         known.queue[request] = None
         self.waiting += 1
@@ -219,16 +219,11 @@ class Scheduler(Generic[R]):
     def _least(self) -> _Tenant[R]:
         """The backlogged tenant with the least (meter, name); its entry is left on top."""
         listed = self._listed
-        while True:
-            key, name, known = listed[0]
-            if not known.queue:
-                heappop(listed)
-                self._emptied -= 1
-                self._retire(known)
-            elif key != known.meter:
-                heapreplace(listed, (known.meter, name, known))
-            else:
-                return known
+        while not (known := listed[0][2]).queue:
+            heappop(listed)
+            self._emptied -= 1
+            self._retire(known)
+        return known
 
     def _retire(self, known: _Tenant[R]) -> None:
         """Remember an idle tenant that has left the order for as long as it leads, and no longer."""
@@ -264,7 +259,7 @@ class Scheduler(Generic[R]):
         if 2 * self._emptied <= len(self._listed):
             return
         emptied = [known for _, _, known in self._listed if not known.queue]
-        self._listed = [(known.meter, known.name, known) for _, _, known in self._listed if known.queue]
+        self._listed = [entry for entry in self._listed if entry[2].queue]
         heapify(self._listed)
         self._emptied = 0
         for known in emptied:
@@ -275,9 +270,8 @@ class Scheduler(Generic[R]):
         self.v = max(self.v, self._latest_finish)
         if self._tenants:
             self._tenants.clear()
-            self._listed.clear()
             self._parked.clear()
-            self._strangers = self._emptied = 0
+            self._strangers = 0
 
 
 def _check_weight(weight: int) -> None:

@@ -44,6 +44,9 @@ class Oracle:
     def weight(self, tenant: str) -> int:
         return self.weights.get(tenant, self.default_weight)
 
+    def identify(self, tenant: str) -> str:
+        return tenant
+
     def arrive(self, tenant: str, request: Request) -> str:
         """§2.6, 1: to the end of its tenant's queue, and from empty to non-empty by §2.4."""
         queue = self.queues.setdefault(tenant, [])

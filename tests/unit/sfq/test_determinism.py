@@ -49,4 +49,4 @@ def test_two_processes_write_the_same_bytes():
 
 
 def test_ties_that_go_as_a_set_yields_them_are_caught():
-    assert len({log_of(str(seed), "TiesInAnyOrder") for seed in range(1, 5)}) > 1
+    assert len({log_of(str(seed), "TiesInAnyOrder") for seed in range(1, 4)}) > 1

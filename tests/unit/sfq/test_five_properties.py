@@ -35,12 +35,12 @@ class TestEqualShares:
             assert abs(counts["a"] - counts["b"]) <= 1
 
     @given(cost=st.integers(1, 10**9), weight=st.sampled_from(WEIGHTS))
-    @settings(deadline=None, max_examples=40)
+    @settings(deadline=None, max_examples=30)
     def test_joined_at_equal_tags(self, cost, weight):
         self.check(lambda: Scheduler(price, default_weight=weight), cost)
 
     @given(cost=st.integers(1, 10**9), head_start=st.integers(1, 50))
-    @settings(deadline=None, max_examples=40)
+    @settings(deadline=None, max_examples=30)
     def test_after_a_later_join(self, cost, head_start):
         run = History(Scheduler(price))
         for _ in range(head_start + 200):
@@ -70,7 +70,7 @@ class TestTenfoldCost:
             assert abs(10 * counts["a"] - counts["b"]) <= 11
 
     @given(unit=st.integers(1, 10**9))
-    @settings(deadline=None, max_examples=40)
+    @settings(deadline=None, max_examples=30)
     def test_counts(self, unit):
         self.check(Scheduler(price), unit)
 
@@ -99,7 +99,7 @@ class TestNoSavings:
         check_gap(run.moments)
 
     @given(idle=st.integers(10, 200))
-    @settings(deadline=None, max_examples=40)
+    @settings(deadline=None, max_examples=30)
     def test_a_long_idle_tenant_has_no_priority(self, idle):
         self.check(Scheduler(price), idle)
 
@@ -125,7 +125,7 @@ class TestOneAtATime:
         assert abs(received - deep) <= 2 * max(charge.decision.charge for charge in run.moments if charge.decision)
 
     @given(costs=st.lists(st.integers(1, 200), min_size=1, max_size=9))
-    @settings(deadline=None, max_examples=40)
+    @settings(deadline=None, max_examples=30)
     def test_it_gets_its_share_and_no_more(self, costs):
         self.check(Scheduler(price), costs)
 
@@ -152,7 +152,7 @@ class TestFreshStart:
         ]
 
     @given(before=events(reweigh=False), after=events(reweigh=False))
-    @settings(deadline=None, max_examples=80)
+    @settings(deadline=None, max_examples=30)
     def test_on_random_events(self, before, after):
         self.check(lambda: Scheduler(price), before, after)
 

@@ -1,11 +1,13 @@
 """The scheduler decides as the article does, read by the slow oracle: same requests, tags, meters and `v`."""
 
+import random
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import sfq_broken
 from support.sfq_checks import CHECKS
-from support.sfq_events import HUGE, TENANTS, WEIGHTS, Arrive, Ask, Reweigh, events, long_run, price
+from support.sfq_events import HUGE, TENANTS, WEIGHTS, Arrive, Ask, Remove, Reweigh, events, long_run, price
 from support.sfq_history import History
 from support.sfq_oracle import Oracle
 
@@ -18,8 +20,10 @@ def check_agreement(product, oracle, sequence):
     """Play to both and compare after every event; the oracle is told under which tenant strangers were queued."""
     fast, slow = History(product), History(oracle)
     for event in sequence:
+        identity = product.identify(event.tenant) if isinstance(event, Arrive) else None
         fast.play([event])
         now = fast.moments[-1]
+        assert identity in {None, now.tenant}, f"identified otherwise than queued at {event}"
         slow.play([event._replace(tenant=now.tenant) if isinstance(event, Arrive) else event])
         assert fast.moments[-1].decision == slow.moments[-1].decision, f"decided otherwise at {event}"
         assert product.v == oracle.v, f"virtual time is otherwise after {event}"
@@ -55,7 +59,18 @@ def test_decides_as_the_article_among_many_tenants():
     check_agreement(Scheduler(price, weights=WEIGHTED), Oracle(price, weights=WEIGHTED), long_run(7, 1500, names))
 
 
-@given(events(reweigh=True), st.integers(0, 3))
+def test_decides_as_the_article_after_most_have_left_at_once():
+    """Removals of a majority rebuild the order."""
+    names = [f"t{number:02d}" for number in range(60)]
+    for seed in range(5):
+        chance = random.Random(seed)
+        arrivals = [Arrive(name, chance.randint(1, 1000)) for name in names * 3]
+        leave = [Remove(chance.randrange(1000)) for _ in range(90)]
+        sequence = [*arrivals, *[Ask()] * 50, *leave, *[Ask()] * 5]
+        check_agreement(Scheduler(price, weights=WEIGHTED), Oracle(price, weights=WEIGHTED), sequence * 2)
+
+
+@given(events(), st.integers(0, 3))
 @settings(deadline=None, max_examples=100)
 def test_decides_as_the_article_when_strangers_share_a_tenant(sequence, bound):
     check_agreement(Scheduler(price, max_tenants=bound), Oracle(price), sequence)

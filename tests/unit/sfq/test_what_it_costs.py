@@ -5,11 +5,12 @@ import random
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from support.sfq_events import Request, events, long_run, price
 from support.sfq_history import History
 
 from fairpool_gateway import sfq
-from fairpool_gateway.sfq import Scheduler, charge
+from fairpool_gateway.sfq import OTHER, Scheduler, charge
 
 
 class Steps:
@@ -156,25 +157,37 @@ class TestAnIdleTenantThatDoesNotLeadCostsNoMemory:
         with pytest.raises(AssertionError):
             self.check_caught_up_are_forgotten()
 
-    @given(events(most=120))
+
+class TestTheBooksAreRight:
+    """What the scheduler counts and flags for speed is what a count of the things themselves gives."""
+
+    @given(events(most=120), st.integers(0, 5))
     @settings(deadline=None, max_examples=100)
-    def test_entries_are_bounded_by_those_who_wait_or_led_of_late(self, sequence):
-        self.check(sequence)
+    def test_on_random_events(self, sequence, bound):
+        self.check(sequence, bound)
 
     @pytest.mark.parametrize("seed", range(4))
-    def test_entries_are_bounded_in_long_runs(self, seed):
-        self.check(long_run(seed, 1500, [f"t{number}" for number in range(50)]))
+    def test_in_long_runs(self, seed):
+        self.check(long_run(seed, 1500, [OTHER, *(f"t{number}" for number in range(50))]), bound=12 * seed)
 
-    def check(self, sequence):
-        """No heap has two entries for a tenant, and emptied tenants are never the majority of those in the order."""
-        run = History(Scheduler(price))
+    def check(self, sequence, bound):
+        run = History(Scheduler(price, weights={"a": 3, "t1": 3}, max_tenants=bound))
         for event in sequence:
             run.play([event])
             scheduler, waiting = run.scheduler, run.moments[-1].backlogged
-            for heap in (scheduler._listed, scheduler._parked):
-                assert len({name for _, name, _ in heap}) == len(heap)
-            assert scheduler._emptied == sum(not known.queue for _, _, known in scheduler._listed)
-            assert len(scheduler._listed) <= 2 * len(waiting)
-            assert waiting <= scheduler._tenants.keys()
-            for name, known in scheduler._tenants.items():
-                assert known.queue or known.listed or known.parked, f"{name} is remembered for nothing"
+            tenants = scheduler._tenants
+            self.check_heap(scheduler._listed, {name for name, known in tenants.items() if known.listed})
+            self.check_heap(scheduler._parked, {name for name, known in tenants.items() if known.parked})
+            assert all(key == known.meter >= scheduler.v for key, _, known in scheduler._listed)
+            assert all(key <= known.meter for key, _, known in scheduler._parked)
+            assert waiting == {name for name, known in tenants.items() if known.queue}
+            assert scheduler._emptied == sum(not known.queue for _, _, known in scheduler._listed) <= len(waiting)
+            assert scheduler._strangers == sum(not (name in scheduler._weights or name == OTHER) for name in tenants)
+            for name, known in tenants.items():
+                assert known.listed or known.parked, f"{name} is remembered for nothing"
+                assert known.listed or not known.queue, f"{name} waits outside the order"
+
+    @staticmethod
+    def check_heap(heap, names):
+        assert sorted(name for _, name, _ in heap) == sorted(names)
+        assert all(heap[(place - 1) // 2] < heap[place] for place in range(1, len(heap)))
