@@ -126,7 +126,9 @@ class Drive:
         assert sum(tokens for _, tokens in step) <= SMALL.max_num_batched_tokens, "a step beyond its budget"
         assert all(tokens > 0 for _, tokens in step), "nothing to do in a step"
         if self.ends is not None:
-            prefill = sum(tokens for sequence, tokens in step if tokens > 1 or not sequence.generated)
+            prefill = sum(
+                tokens for sequence, tokens in step if sequence.total - sequence.computed > 1 or not sequence.generated
+            )
             lasts = SMALL.step_base + SMALL.step_per_sequence * len(step) + prefill / SMALL.prefill_tokens_per_second
             assert self.ends - self.now == pytest.approx(lasts), "a step lasts as long as what is in it"
         else:

@@ -160,7 +160,8 @@ class Batcher(Generic[S]):
         index = 0
         while index < len(running) and budget:
             sequence = running[index]
-            tokens = min(sequence.total - sequence.computed, budget)
+            missing = sequence.total - sequence.computed
+            tokens = min(missing, budget)
             wanted = sequence.computed + tokens - sequence.held
             if wanted > 0:
                 if self.kv_used + wanted > limits.kv_tokens and not self._make_room(sequence, wanted):
@@ -169,7 +170,7 @@ class Batcher(Generic[S]):
                 self.kv_used += wanted
             step.append((sequence, tokens))
             budget -= tokens
-            if tokens > 1 or sequence.total == sequence.prompt_tokens:
+            if missing > 1 or not sequence.generated:
                 prefilled += tokens
             index += 1
         if self.preemptions == preemptions:
