@@ -11,12 +11,13 @@ import asyncio
 import logging
 import random
 from collections.abc import Awaitable, Callable, MutableMapping
+from functools import partial
 from typing import Any
-
-import msgspec
 
 from fairpool_gateway.app import headers
 from fairpool_gateway.app.attempts import answer
+from fairpool_gateway.app.connection import connection_of
+from fairpool_gateway.app.events import WholeEvents, can_be_appended_to
 from fairpool_gateway.app.gateway import Gateway
 from fairpool_gateway.app.shutdown import Phase, closing
 from fairpool_gateway.cost import Api, Shape, read_shape
@@ -79,7 +80,8 @@ class _Exchange:
         self._scope = scope
         self._receive = receive
         self._send = send
-        self._started = False
+        self._connection = connection_of(scope)
+        self._tenant_left = False
         self._made_id = gateway.new_request_id()
         self._id = headers.request_id(scope["headers"], self._made_id)
 
@@ -108,18 +110,23 @@ class _Exchange:
         request = Request(self._made_id, tenant, shape, len(body))
         task = asyncio.current_task()
         assert task is not None
-        watch = _DisconnectWatch(self._receive, task)
+        self._connection.watch(partial(self._leave, task))
         try:
             endpoint = await gateway.broker.acquire(request)
             await self._forward(request, endpoint, body)
         except asyncio.CancelledError:
-            if not watch.disconnected:
+            if not self._tenant_left:
                 raise
             task.uncancel()
             raise TenantGone from None
         finally:
-            watch.stop()
+            self._connection.watch(None)
             gateway.broker.complete(request, None)
+
+    def _leave(self, task: asyncio.Task[Any]) -> None:
+        """The tenant's connection closed: end whatever is being done for it."""
+        self._tenant_left = True
+        task.cancel()
 
     async def _read_body(self) -> bytes:
         """The whole body, if the pool allows its size; the declared length is checked before a byte is read."""
@@ -161,10 +168,8 @@ class _Exchange:
             response.close()
 
     async def _pass_on(self, request: Request, response: Response) -> None:
-        content_type = headers.first(response.headers, b"content-type") or b""
-        content_encoding = headers.first(response.headers, b"content-encoding") or b""
-        reader = usage_reader(self._api, content_type, content_encoding)
-        self._started = True
+        """The answer as it comes; one that breaks ends so that the tenant notices."""
+        events = WholeEvents() if can_be_appended_to(response.headers) else None
         await self._send(
             {
                 "type": "http.response.start",
@@ -173,32 +178,44 @@ class _Exchange:
             }
         )
         # The slot goes back at the endpoint's last byte, whether a slow tenant has taken it or not.
-        response.watch(reader.feed, lambda: self._complete(request, response.status, reader))
+        reader = self._usage_reader(response)
+        response.watch(reader.feed, lambda: self._ended(request, response, reader))
         try:
-            while True:
+            last = False
+            while not last:
                 data = await response.read()
                 last = response.complete
-                await self._send({"type": "http.response.body", "body": data, "more_body": not last})
-                if last:
-                    return
+                if events is not None:
+                    data = events.last(data) if last else events.take(data)
+                if data or last:
+                    await self._send({"type": "http.response.body", "body": data, "more_body": not last})
         except UpstreamError as error:
-            log.warning("request %s broke on %s: %s", self._id.decode(), request.id, error)
-            if content_type.startswith(b"text/event-stream"):
-                await self._send({"type": "http.response.body", "body": _broken_event(error), "more_body": False})
-            # Anything else is left unfinished, so that the server cuts the connection and the tenant notices.
+            endpoint = request.slot and request.slot.endpoint.spec.id
+            log.warning("the answer to %s broke on %s: %s", self._made_id, endpoint, error)
+            if events is None:
+                await self._connection.cut()
+            else:
+                body = events.broken(f"The stream broke: {error}")
+                await self._send({"type": "http.response.body", "body": body, "more_body": False})
 
-    def _complete(self, request: Request, status: int, reader: UsageReader) -> None:
-        reading = reader.finish()
+    def _usage_reader(self, response: Response) -> UsageReader:
+        content_type = headers.first(response.headers, b"content-type") or b""
+        content_encoding = headers.first(response.headers, b"content-encoding") or b""
+        return usage_reader(self._api, content_type, content_encoding)
+
+    def _ended(self, request: Request, response: Response, reader: UsageReader) -> None:
+        """The endpoint sent its last byte, or broke off."""
         used = None
-        if status == 200 and not reading.failed:
+        if response.complete and response.status == 200 and not (reading := reader.finish()).failed:
             used = reading.used or self._gateway.broker.dispatcher.estimator.from_events(
                 request.tenant, request.shape, reading.events
             )
         self._gateway.broker.complete(request, used)
 
     def _target(self) -> bytes:
-        query = self._scope["query_string"]
-        path: bytes = self._scope["raw_path"]
+        """The path as it was found to be allowed, not as it was written, and the query as it came."""
+        query: bytes = self._scope["query_string"]
+        path = self._scope["path"].encode()
         return b"%b?%b" % (path, query) if query else path
 
     def _timeouts(self, shape: Shape) -> Timeouts:
@@ -208,26 +225,6 @@ class _Exchange:
             first_byte=timeouts.first_byte if shape.stream else timeouts.first_byte_unary,
             idle=timeouts.idle,
         )
-
-
-class _DisconnectWatch:
-    """Cancels the request's task as soon as its tenant's connection closes."""
-
-    def __init__(self, receive: Receive, task: asyncio.Task[Any]) -> None:
-        self.disconnected = False
-        self._receive = receive
-        self._task = task
-        self._watch = asyncio.get_running_loop().create_task(self._run())
-
-    def stop(self) -> None:
-        """Watch no longer."""
-        self._watch.cancel()
-
-    async def _run(self) -> None:
-        while (await self._receive())["type"] != "http.disconnect":
-            pass
-        self.disconnected = True
-        self._task.cancel()
 
 
 async def send_refusal(send: Send, refusal: Refused, request_id: bytes) -> None:
@@ -245,9 +242,3 @@ async def send_refusal(send: Send, refusal: Refused, request_id: bytes) -> None:
         }
     )
     await send({"type": "http.response.body", "body": body})
-
-
-def _broken_event(error: UpstreamError) -> bytes:
-    """The last event of a stream that broke, which OpenAI's clients raise."""
-    detail = {"error": {"message": f"The stream broke: {error}", "type": "server_error", "code": "upstream_failed"}}
-    return b"data: " + msgspec.json.encode(detail) + b"\n\n"

@@ -20,6 +20,7 @@ import uvicorn
 import uvloop
 
 from fairpool_gateway.app.admin import admin_routes
+from fairpool_gateway.app.connection import TenantConnection
 from fairpool_gateway.app.gateway import Gateway
 from fairpool_gateway.app.log_file import LogFile
 from fairpool_gateway.app.protocol import BoundedProtocol, raise_descriptor_limit
@@ -141,7 +142,7 @@ def http_server(app: AsgiApp, *, drain_seconds: int = 5) -> uvicorn.Server:
     return _Server(
         uvicorn.Config(
             app,
-            http=BoundedProtocol,
+            http=TenantConnection,
             lifespan="off",
             log_config=None,
             access_log=False,

@@ -63,10 +63,10 @@ class Response(Message):
             self._source.abort()
 
     def watch(self, seen: Callable[[bytes], None], ended: Callable[[], None]) -> None:
-        """Have `seen` called with the body as it comes, read or not, and `ended` once with its last byte."""
+        """Have `seen` called with the body as it comes, read or not, and `ended` once it is complete or broken."""
         for piece in self.pieces:
             seen(piece)
-        if self.complete:
+        if self._source is None:
             ended()
         else:
             self._seen, self._ended = seen, ended
@@ -104,5 +104,5 @@ class Response(Message):
         self.stop()
         self.wake()
         ended, self._seen, self._ended = self._ended, None, None
-        if ended is not None and self.complete:
+        if ended is not None:
             ended()

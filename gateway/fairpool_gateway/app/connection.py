@@ -1,0 +1,56 @@
+"""A tenant's connection, below ASGI: to learn at once that the tenant left, and to cut an answer that broke.
+
+ASGI tells of a disconnect only those who wait for it, which takes a task for each request, and an exception to end it
+that only the garbage collector clears away. And it cannot leave an answer unfinished without an error in the log. What
+always holds: whoever watches is told as soon as the connection is lost, even if requests were pipelined behind its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, MutableMapping
+from typing import Any, Final
+
+from fairpool_gateway.app.protocol import BoundedProtocol
+
+_EXTENSION: Final = "fairpool.connection"
+
+
+class TenantConnection(BoundedProtocol):
+    """uvicorn's protocol; each request on it finds it in its scope, with `connection_of`."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._gone = asyncio.Event()
+        self._on_gone: Callable[[], object] | None = None
+        self._extensions = {_EXTENSION: self}
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The connection is gone, from whichever side."""
+        super().connection_lost(exc)
+        self._gone.set()
+        if self._on_gone is not None:
+            self._on_gone()
+
+    def on_message_begin(self) -> None:
+        """A request begins, and with it its scope."""
+        super().on_message_begin()
+        scope: MutableMapping[str, Any] = self.scope  # type: ignore[assignment]  # extensions are of any type
+        scope["extensions"] = self._extensions
+
+    def watch(self, on_gone: Callable[[], object] | None) -> None:
+        """Call this when the connection is lost, at once if it already is; None: nobody watches any more."""
+        self._on_gone = on_gone
+        if on_gone is not None and self._gone.is_set():
+            on_gone()
+
+    async def cut(self) -> None:
+        """Close when what was sent has gone out, whatever is missing; returns when the connection is gone."""
+        self.transport.close()
+        await self._gone.wait()
+
+
+def connection_of(scope: MutableMapping[str, Any]) -> TenantConnection:
+    """The connection that a request came on."""
+    connection: TenantConnection = scope["extensions"][_EXTENSION]
+    return connection
