@@ -11,7 +11,7 @@ import uvicorn
 
 from fairpool_gateway.app.admin import admin_routes
 from fairpool_gateway.app.gateway import Gateway
-from fairpool_gateway.app.proxy import AsgiApp, Proxy
+from fairpool_gateway.app.proxy import Proxy
 from fairpool_gateway.app.routes import tenant_routes
 from fairpool_gateway.app.server import http_server, listen
 from fairpool_gateway.config import PoolConfig
@@ -56,23 +56,19 @@ class RunningGateway:
 async def running_gateway(config: PoolConfig, **options: Any) -> AsyncIterator[RunningGateway]:
     """Serve a pool until the block ends; `options` go to `Gateway`."""
     gateway = Gateway(config, **options)
+    servers = http_server(Proxy(gateway, tenant_routes(gateway))), http_server(admin_routes(gateway))
     try:
-        async with (
-            _served(Proxy(gateway, tenant_routes(gateway))) as port,
-            _served(admin_routes(gateway)) as admin_port,
-        ):
-            yield RunningGateway(gateway, port, admin_port)
+        ports = [await _start(server) for server in servers]
+        yield RunningGateway(gateway, *ports)
     finally:
+        await asyncio.gather(*(server.shutdown() for server in servers))
         await gateway.aclose()
 
 
-@contextlib.asynccontextmanager
-async def _served(app: AsgiApp) -> AsyncIterator[int]:
-    server: uvicorn.Server = http_server(app)
-    with listen("127.0.0.1", 0) as socket:
-        task = asyncio.create_task(server.serve(sockets=[socket]))
-        try:
-            yield socket.getsockname()[1]
-        finally:
-            server.should_exit = True
-            await task
+async def _start(server: uvicorn.Server) -> int:
+    """Serve without the server's main loop, whose ticks would make each test's end wait; returns the port."""
+    server.config.load()
+    server.lifespan = server.config.lifespan_class(server.config)
+    socket = listen("127.0.0.1", 0)
+    await server.startup(sockets=[socket])
+    return socket.getsockname()[1]

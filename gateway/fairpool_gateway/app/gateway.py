@@ -17,7 +17,7 @@ from fairpool_gateway.errors import ConfigInvalid, Refused
 from fairpool_gateway.identity import Directory, Headers
 from fairpool_gateway.ordering import OrderingFactory
 from fairpool_gateway.sfq import Scheduler
-from fairpool_gateway.upstream import Client
+from fairpool_gateway.upstream import Client, Target
 
 
 class Gateway:
@@ -70,7 +70,7 @@ class Gateway:
 
     def host_of(self, spec: EndpointSpec) -> bytes:
         """The Host header for an endpoint."""
-        return f"{spec.host}:{spec.port}".encode()
+        return str(Target(spec.host, spec.port)).encode()
 
     async def aclose(self) -> None:
         """End what runs in the background."""

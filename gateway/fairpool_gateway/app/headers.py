@@ -1,15 +1,16 @@
 """Which headers pass between a tenant and an endpoint, and which stop here.
 
 A tenant's credential, hop-by-hop headers and whatever claims to be FairPool's own never reach an endpoint; from an
-endpoint everything passes but hop-by-hop headers, in order, with repeats, byte for byte.
+endpoint everything passes but hop-by-hop headers, in order, with repeats, byte for byte. Names are in lower case here,
+as ASGI has them.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 
-RawHeaders = Iterable[tuple[bytes, bytes]]
+RawHeaders = Sequence[tuple[bytes, bytes]]
 
 _HOP_BY_HOP = frozenset(
     {
@@ -26,11 +27,12 @@ _HOP_BY_HOP = frozenset(
 )
 _OURS = frozenset({b"authorization", b"x-api-key", b"api-key", b"content-length", b"expect", b"host", b"x-request-id"})
 _STOP_AT_REQUEST = _HOP_BY_HOP | _OURS
+_STOP_AT_ANSWER = _HOP_BY_HOP | {b"x-request-id"}
 _REQUEST_ID = re.compile(rb"[\x21-\x7e]{1,128}")
 
 
 def first(headers: RawHeaders, name: bytes) -> bytes | None:
-    """The first value of a header whose name is given in lower case."""
+    """The first value of a header, or None."""
     for key, value in headers:
         if key == name:
             return value
@@ -38,13 +40,9 @@ def first(headers: RawHeaders, name: bytes) -> bytes | None:
 
 
 def for_endpoint(headers: RawHeaders, host: bytes, length: int, request_id: bytes) -> list[tuple[bytes, bytes]]:
-    """The headers of the request as an endpoint gets it. `headers` have lower-case names, as ASGI says."""
-    nominated = _nominated(headers)
-    passed = [
-        (name, value)
-        for name, value in headers
-        if name not in _STOP_AT_REQUEST and name not in nominated and not name.startswith(b"x-fairpool-")
-    ]
+    """The headers of the request as an endpoint gets it; always with a length, however the body came."""
+    stopped = _and_nominated(_STOP_AT_REQUEST, headers)
+    passed = [header for header in headers if header[0] not in stopped and not header[0].startswith(b"x-fairpool-")]
     return [
         (b"host", host),
         *passed,
@@ -55,12 +53,8 @@ def for_endpoint(headers: RawHeaders, host: bytes, length: int, request_id: byte
 
 def for_tenant(headers: RawHeaders, request_id: bytes) -> list[tuple[bytes, bytes]]:
     """The headers of the answer as a tenant gets it; `x-request-id` is the gateway's."""
-    nominated = _nominated(headers)
-    passed = [
-        (name, value)
-        for name, value in headers
-        if (lower := name.lower()) not in _HOP_BY_HOP and lower not in nominated and lower != b"x-request-id"
-    ]
+    stopped = _and_nominated(_STOP_AT_ANSWER, headers)
+    passed = [header for header in headers if header[0] not in stopped]
     passed.append((b"x-request-id", request_id))
     return passed
 
@@ -71,9 +65,9 @@ def request_id(headers: RawHeaders, made: str) -> bytes:
     return given if given is not None and _REQUEST_ID.fullmatch(given) else made.encode()
 
 
-def _nominated(headers: RawHeaders) -> frozenset[bytes]:
-    """The further hop-by-hop headers that `Connection` names."""
+def _and_nominated(names: frozenset[bytes], headers: RawHeaders) -> frozenset[bytes]:
+    """These names, and the further hop-by-hop headers that `Connection` names."""
     for name, value in headers:
-        if name.lower() == b"connection" and value.lower() not in {b"keep-alive", b"close"}:
-            return frozenset(token.strip().lower() for token in value.split(b","))
-    return frozenset()
+        if name == b"connection" and value.lower() not in {b"keep-alive", b"close"}:
+            names = names.union(token.strip().lower() for token in value.split(b","))
+    return names

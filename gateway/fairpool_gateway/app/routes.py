@@ -17,7 +17,7 @@ from fairpool_gateway.errors import NotFound, Refused
 
 def tenant_routes(gateway: Gateway) -> FastAPI:
     """The FastAPI application that the proxy hands on to."""
-    app = FastAPI(title="FairPool gateway", openapi_url=None)
+    app = FastAPI(title="FairPool gateway", openapi_url=None, redirect_slashes=False)
     created = int(time.time())
 
     @app.get("/v1/models")
