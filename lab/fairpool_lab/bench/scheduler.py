@@ -85,7 +85,7 @@ def bytes_per_tenant(tenants: int) -> float:
 
 
 def _table(rates: dict[int, list[float]]) -> Table:
-    shown = Table(box=box.SIMPLE_HEAD)
+    shown = Table(box=box.SIMPLE_HEAD, caption="a decision: one dispatch, and the arrival of its tenant's next request")
     for column in ("backlogged tenants", "decisions/s, median", "least", "greatest", "bytes per tenant"):
         shown.add_column(column, justify="right")
     for tenants, measured in rates.items():
