@@ -1,58 +1,61 @@
 """Admission: may this request wait here at all, and for how long. It never decides the order.
 
-What waits is bounded in number and bytes, for each tenant and for the pool, so that memory is bounded and nobody can
-fill the queue for all. What always holds: the counts equal the requests that entered and did not leave, and a tenant
-that has nothing waiting costs no memory. All requests of a pool wait equally long, so the oldest is always the next
-to expire and one timer is enough for all of them.
+What is here is bounded in number and in bytes, for each tenant and for the pool: requests that wait, and by their bytes
+the bodies that are still on their way in. What always holds: the counts equal what entered and did not leave, and a
+tenant that has nothing here costs no memory. All requests of a pool wait equally long, so the oldest is always the
+next to expire and one timer is enough for all of them.
+
+Nobody can fill the pool for the others. Say n tenants have something here, the one that comes included. Who would hold
+no more than 1/n of the pool's bound gets in: while there is no room, whoever holds most gives up its newest. There is
+always such a one, for if n tenants would hold more than the bound in all, the one who holds most holds more than 1/n of
+it, and that is not who comes. So too nobody gives up anything who holds no more than 1/n. Whoever would hold more than
+1/n gets in while there is room. What is given up was never dispatched, so it was not charged.
 """
 
 from __future__ import annotations
 
-import math
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
+from heapq import heapify, heapreplace
 from typing import Generic, TypeVar
 
-from fairpool_gateway.config import QueueSettings
-from fairpool_gateway.errors import RETRY_AFTER_MOST, QueueFull
+from fairpool_gateway.config import PoolConfig
+from fairpool_gateway.drain import DrainRate
+from fairpool_gateway.errors import NoEndpoint, PoolSuspended, QueueFull, QueueTimeout, Refused, TenantSuspended
 
 R = TypeVar("R", bound="Hashable")
 
-_MEMORY = 10.0
-"""Seconds over which the drain rate is averaged."""
+TurnedAway = list[tuple[R, Refused]]
+"""Requests that have lost their places, and what their tenants are told."""
 
 
-class DrainRate:
-    """How fast requests leave the queue, so that a refusal can say when to come back.
+class Upload:
+    """A body on its way in. It owns what has come, so that turning it away frees that at once.
 
-    An exponential average over the last seconds: each departure adds `1/_MEMORY`, and all of it fades with time.
+    Attributes:
+        tenant: whose it is.
+        body: what has come.
+        refusal: why it may not go on, once it may not.
     """
 
+    __slots__ = ("body", "refusal", "tenant")
+
+    def __init__(self, tenant: str) -> None:
+        self.tenant = tenant
+        self.body = bytearray()
+        self.refusal: Refused | None = None
+
+
+class _Held(Generic[R]):
+    """What one tenant has here, the oldest first."""
+
+    __slots__ = ("bytes", "uploads", "waiting")
+
     def __init__(self) -> None:
-        self._rate = 0.0
-        self._at = 0.0
-
-    def note(self, now: float) -> None:
-        """One request left the queue for a slot."""
-        self._rate = self._faded(now) + 1 / _MEMORY
-        self._at = now
-
-    def seconds(self, now: float, waiting: int) -> int:
-        """How long until this many are gone, in whole seconds, at most what a client may be told."""
-        rate = self._faded(now)
-        return RETRY_AFTER_MOST if rate * RETRY_AFTER_MOST <= waiting else math.ceil(waiting / rate)
-
-    def _faded(self, now: float) -> float:
-        return self._rate * math.exp((self._at - now) / _MEMORY)
-
-
-@dataclass(slots=True)
-class _Held:
-    """What one tenant has waiting."""
-
-    requests: int = 0
-    bytes: int = 0
+        self.bytes = 0
+        self.waiting: dict[R, None] = {}
+        self.uploads: dict[Upload, None] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,52 +68,77 @@ class _Place:
 
 
 class Admission(Generic[R]):
-    """The places of one pool's queue."""
+    """The places of one pool's queue, and the bytes that are held for it."""
 
-    def __init__(self, settings: QueueSettings) -> None:
-        self.settings = settings
+    def __init__(self, config: PoolConfig) -> None:
         self.bytes = 0
         self._places: OrderedDict[R, _Place] = OrderedDict()
-        self._held: dict[str, _Held] = {}
+        self._held: dict[str, _Held[R]] = {}
         self._drain = DrainRate()
+        self.configure(config)
 
     @property
     def waiting(self) -> int:
         """How many requests wait."""
         return len(self._places)
 
-    def enter(self, now: float, tenant: str, request: R, size: int) -> None:
-        """Give a request of `size` bytes a place.
+    def configure(self, config: PoolConfig) -> TurnedAway[R]:
+        """These are the rules from now on. What is here stays, beyond a bound that is lower now too.
+
+        Only what is suspended is turned away: the requests of a tenant, or all of the pool's.
+        """
+        self._pool = config.pool
+        self._all_suspended = config.suspend
+        self._suspended = config.suspended()
+        self._bounds = config.queue
+        self._own_bounds = config.own_queues()
+        if not self._all_suspended and not self._suspended:
+            return []
+        waiting = [(request, self._suspension(place.tenant)) for request, place in self._places.items()]
+        turned_away = [(request, refusal) for request, refusal in waiting if refusal is not None]
+        for request, _ in turned_away:
+            self.leave(request)
+        return turned_away
+
+    def receive(self, now: float, upload: Upload, piece: bytes) -> TurnedAway[R]:
+        """Keep a piece of a body, or turn the upload away; and with either, who had to make room for it."""
+        if upload.refusal is not None:
+            return []
+        try:
+            turned_away = self._make_room(now, upload.tenant, requests=0, size=len(piece))
+        except QueueFull as refusal:
+            self._turn_upload_away(upload, refusal)
+            return []
+        self._hold(upload.tenant, len(piece)).uploads[upload] = None
+        upload.body += piece
+        return turned_away
+
+    def release(self, upload: Upload) -> None:
+        """The body has come, or never will: it is held here no longer."""
+        held = self._held.get(upload.tenant)
+        if held is not None and upload in held.uploads:
+            del held.uploads[upload]
+            self._let_go(upload.tenant, len(upload.body))
+
+    def enter(self, now: float, tenant: str, request: R, size: int) -> TurnedAway[R]:
+        """Give a request of `size` bytes a place; returns who had to make room for it.
 
         Raises:
+            PoolSuspended, TenantSuspended: nothing of this tenant's may wait now.
             QueueFull: the tenant, or the pool, has as much waiting as it may.
         """
-        bounds, mine = self.settings, self.settings.per_tenant
-        held = self._held.get(tenant) or _Held()
-        if held.requests >= mine.max_requests or held.bytes + size > mine.max_bytes:
-            raise QueueFull(
-                f"{held.requests} requests of yours wait already, as many as may. Send fewer at once, or retry later.",
-                retry_after=self._drain.seconds(now, held.requests),
-            )
-        if self.waiting >= bounds.max_requests or self.bytes + size > bounds.max_bytes:
-            raise QueueFull(
-                "The queue of this pool is full. Retry later.", retry_after=self._drain.seconds(now, self.waiting)
-            )
+        if (refusal := self._suspension(tenant)) is not None:
+            raise refusal
+        turned_away = self._make_room(now, tenant, requests=1, size=size)
         self._places[request] = _Place(tenant, size, now)
-        self._held[tenant] = held
-        held.requests += 1
-        held.bytes += size
-        self.bytes += size
+        self._hold(tenant, size).waiting[request] = None
+        return turned_away
 
     def leave(self, request: R) -> float:
         """Free a request's place; returns since when it waited."""
         place = self._places.pop(request)
-        self.bytes -= place.size
-        held = self._held[place.tenant]
-        held.requests -= 1
-        held.bytes -= place.size
-        if not held.requests:
-            del self._held[place.tenant]
+        del self._held[place.tenant].waiting[request]
+        self._let_go(place.tenant, place.size)
         return place.since
 
     def dispatched(self, now: float, request: R) -> float:
@@ -118,21 +146,112 @@ class Admission(Generic[R]):
         self._drain.note(now)
         return now - self.leave(request)
 
-    def expired(self, now: float) -> list[R]:
-        """The requests that have waited for as long as they may, oldest first; they keep their places."""
-        late = []
+    def expire(self, now: float, *, endpoints: bool) -> TurnedAway[R]:
+        """Turn away who has waited for as long as is allowed, the oldest first. `endpoints`: whether there are any."""
+        late: list[R] = []
         for request, place in self._places.items():
-            if now < place.since + self.settings.timeout:
+            if now < place.since + self._bounds.timeout:
                 break
             late.append(request)
-        return late
+        turned_away = [(request, self._in_vain(now, endpoints=endpoints)) for request in late]
+        for request in late:
+            self.leave(request)
+        return turned_away
 
     def next_expiry(self) -> float | None:
         """When the oldest request will have waited for as long as it may; None if nothing waits."""
         for place in self._places.values():
-            return place.since + self.settings.timeout
+            return place.since + self._bounds.timeout
         return None
 
-    def retry_after(self, now: float) -> int:
-        """Seconds after which what waits now will be gone."""
-        return self._drain.seconds(now, self.waiting)
+    def _suspension(self, tenant: str) -> Refused | None:
+        if self._all_suspended:
+            return PoolSuspended.of(self._pool)
+        return TenantSuspended.of(tenant) if tenant in self._suspended else None
+
+    def _in_vain(self, now: float, *, endpoints: bool) -> Refused:
+        waited, retry_after = f"{self._bounds.timeout:g} s", self._drain.seconds(now, self.waiting)
+        if endpoints:
+            message = f"No slot came free within {waited}: the pool is busy. Retry later."
+            return QueueTimeout(message, retry_after=retry_after)
+        return NoEndpoint(f"No endpoint became ready within {waited}. Retry later.", retry_after=retry_after)
+
+    def _make_room(self, now: float, tenant: str, *, requests: int, size: int) -> TurnedAway[R]:
+        """Have room for so much more of a tenant's; returns who had to make it."""
+        bounds, mine = self._bounds, self._own_bounds.get(tenant, self._bounds.per_tenant)
+        held = self._held.get(tenant) or _Held()
+        places, total = len(held.waiting) + requests, held.bytes + size
+        if places > mine.max_requests or total > mine.max_bytes:
+            raise QueueFull(
+                f"This tenant has {len(held.waiting)} requests waiting, and {held.bytes} bytes in them and on their "
+                "way here: no more may. Send fewer at once, or retry later.",
+                retry_after=self._drain.seconds(now, len(held.waiting)),
+            )
+        few = self.waiting + requests <= bounds.max_requests
+        small = self.bytes + size <= bounds.max_bytes
+        if few and small:
+            return []
+        tenants = len(self._held) + (tenant not in self._held)
+        if (few or places * tenants <= bounds.max_requests) and (small or total * tenants <= bounds.max_bytes):
+            return self._take_from_who_holds_most(now, requests, size)
+        raise QueueFull(
+            "The queue of this pool is full. Retry later.", retry_after=self._drain.seconds(now, self.waiting)
+        )
+
+    def _take_from_who_holds_most(self, now: float, requests: int, size: int) -> TurnedAway[R]:
+        """Have given up what is missing; no more than what comes, where more is here than a bound that is lower now."""
+        most_requests = max(self._bounds.max_requests, self.waiting)
+        most_bytes = max(self._bounds.max_bytes, self.bytes)
+        turned_away: TurnedAway[R] = []
+        for held in self._who_holds_most(lambda held: len(held.waiting)):
+            if self.waiting + requests <= most_requests:
+                break
+            turned_away.append(self._give_up_request(now, held))
+        for held in self._who_holds_most(lambda held: held.bytes):
+            if self.bytes + size <= most_bytes:
+                break
+            if held.uploads:
+                self._turn_upload_away(next(reversed(held.uploads)), self._displaced(now))
+            else:
+                turned_away.append(self._give_up_request(now, held))
+        return turned_away
+
+    def _who_holds_most(self, measure: Callable[[_Held[R]], int]) -> Iterator[_Held[R]]:
+        """Whoever holds most, time and again. O(T) in T tenants for the first one and O(log T) for each further one."""
+        heap = [(-measure(held), number, held) for number, held in enumerate(self._held.values())]
+        heapify(heap)
+        while heap:
+            _, number, held = heap[0]
+            yield held
+            heapreplace(heap, (-measure(held), number, held))
+
+    def _give_up_request(self, now: float, held: _Held[R]) -> tuple[R, Refused]:
+        newest = next(reversed(held.waiting))
+        self.leave(newest)
+        return newest, self._displaced(now)
+
+    def _displaced(self, now: float) -> Refused:
+        return QueueFull(
+            "The queue of this pool is full, and most of it is this tenant's. Send fewer at once, or retry later.",
+            retry_after=self._drain.seconds(now, self.waiting),
+        )
+
+    def _turn_upload_away(self, upload: Upload, refusal: Refused) -> None:
+        self.release(upload)
+        upload.body.clear()
+        upload.refusal = refusal
+
+    def _hold(self, tenant: str, size: int) -> _Held[R]:
+        self.bytes += size
+        held = self._held.get(tenant)
+        if held is None:
+            held = self._held[tenant] = _Held()
+        held.bytes += size
+        return held
+
+    def _let_go(self, tenant: str, size: int) -> None:
+        self.bytes -= size
+        held = self._held[tenant]
+        held.bytes -= size
+        if not held.waiting and not held.uploads:
+            del self._held[tenant]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 
+from fairpool_gateway.admission import Upload
 from fairpool_gateway.config import PoolConfig
 from fairpool_gateway.cost import Used
 from fairpool_gateway.dispatcher import Action, Dispatcher, Grant, Request
@@ -24,6 +25,20 @@ class Broker:
         self._loop = asyncio.get_running_loop()
         self._waiters: dict[Request, asyncio.Future[Endpoint]] = {}
         self._timer: asyncio.TimerHandle | None = None
+
+    def receive(self, upload: Upload, piece: bytes) -> None:
+        """Keep a piece of a body on its way in; the caller must `release` the upload.
+
+        Raises:
+            Refused: there is no room for it, or others needed it more: the upload is over.
+        """
+        self._carry_out(self.dispatcher.receive(self._loop.time(), upload, piece))
+        if upload.refusal is not None:
+            raise upload.refusal
+
+    def release(self, upload: Upload) -> None:
+        """The body has come, or never will."""
+        self.dispatcher.release(upload)
 
     async def acquire(self, request: Request) -> Endpoint:
         """Wait for a slot, and return the endpoint it is on; the caller must `complete` the request.

@@ -1,11 +1,11 @@
 """The dispatcher: the loop of §7.1 as a state machine, so that every interleaving can be tested on fake time.
 
-Events go in (arrive, cancel, complete, endpoints, configure, tick), each with the time it happened; actions come out
-(grant a slot, refuse), to be carried out in order. It knows neither HTTP nor tasks. What always holds after every
-event: either nobody waits or no slot is free; a slot that was taken is given back exactly once. Whose head goes next is
-decided once per dispatch, however many slots came free (§5.2), and its cost is fixed at that moment (§5.1). A request
-whose attempt failed before its first byte may try another endpoint: it goes ahead of the order, since its turn has
-been, and is not charged again.
+Events go in (receive, arrive, cancel, complete, endpoints, configure, tick), each with the time it happened; actions
+come out (grant a slot, refuse), to be carried out in order. It knows neither HTTP nor tasks. What always holds after
+every event: either nobody waits or no slot is free; a slot that was taken is given back exactly once. Whose head goes
+next is decided once per dispatch, however many slots came free (§5.2), and its cost is fixed at that moment (§5.1). A
+request whose attempt failed before its first byte may try another endpoint: it goes ahead of the order, since its turn
+has been, and is not charged again.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from fairpool_gateway.admission import Admission
+from fairpool_gateway.admission import Admission, TurnedAway, Upload
 from fairpool_gateway.config import PoolConfig
 from fairpool_gateway.cost import Estimator, Shape, Used
 from fairpool_gateway.decision_log import DecisionLog
 from fairpool_gateway.endpoints import Endpoint, Endpoints, EndpointSpec, Slot
-from fairpool_gateway.errors import NoEndpoint, QueueFull, QueueTimeout, Refused
+from fairpool_gateway.errors import NoEndpoint, Refused
 from fairpool_gateway.health import SUSPICIOUS
 from fairpool_gateway.ordering import OrderingFactory
 from fairpool_gateway.placement import choose
@@ -111,7 +111,7 @@ class Dispatcher:
         self.counts = Counts()
         self.endpoints = Endpoints()
         self.estimator = Estimator(config.cost.model())
-        self.admission: Admission[Request] = Admission(config.queue)
+        self.admission: Admission[Request] = Admission(config)
         self.ordering = ordering(
             self._price,
             weights=config.weights(),
@@ -122,23 +122,35 @@ class Dispatcher:
         self._retry_budget = RetryBudget()
         self._log = log
 
+    def receive(self, now: float, upload: Upload, piece: bytes) -> list[Action]:
+        """A piece of a body came; afterwards the upload says whether it may go on."""
+        if not upload.body:
+            upload.tenant = self.ordering.identify(upload.tenant)
+        return self._turn_away(now, self.admission.receive(now, upload, piece))
+
+    def release(self, upload: Upload) -> None:
+        """The body has come, or never will."""
+        self.admission.release(upload)
+
     def arrive(self, now: float, request: Request) -> list[Action]:
         """A request wants a slot."""
         self.counts.arrived += 1
         request.tenant = tenant = self.ordering.identify(request.tenant)
         try:
-            self.admission.enter(now, tenant, request, request.size)
-        except QueueFull as refusal:
+            turned_away = self.admission.enter(now, tenant, request, request.size)
+        except Refused as refusal:
             return [self._refuse(request, refusal)]
+        actions = self._turn_away(now, turned_away)
         request.state = State.WAITING
         self.ordering.arrive(tenant, request)
         if self._log:
             self._log.arrive(now, tenant, self.ordering.weight(tenant), request.id, self._price(request))
-        return self._fill(now)
+        return actions + self._fill(now)
 
     def cancel(self, now: float, request: Request) -> list[Action]:
         """The request's client left: it gives up its place, or its slot at once."""
         if request.state is State.WAITING:
+            self.admission.leave(request)
             self._remove(now, request)
             return []
         if request.state is State.RETRYING:
@@ -206,12 +218,11 @@ class Dispatcher:
         return self._fill(now)
 
     def configure(self, now: float, config: PoolConfig) -> list[Action]:
-        """These are the rules from now on; no request is dropped, no meter moves (§5.1)."""
+        """These are the rules from now on; no meter moves (§5.1), and nothing is dropped but what waits suspended."""
         self._reweigh(now, self.config, config)
         self.config = config
-        self.admission.settings = config.queue
         self.estimator.configure(config.cost.model())
-        return []
+        return self._turn_away(now, self.admission.configure(config))
 
     def tick(self, now: float) -> list[Action]:
         """Time has passed: endpoints that were out for long enough are tried, and who waited too long is refused.
@@ -220,7 +231,7 @@ class Dispatcher:
         """
         self.endpoints.tick(now)
         actions = self._fill(now)
-        actions += [self._expire(now, request) for request in self.admission.expired(now)]
+        actions += self._turn_away(now, self.admission.expire(now, endpoints=len(self.endpoints) > 0))
         return actions + self._expire_retries(now)
 
     def next_tick(self) -> float | None:
@@ -287,21 +298,11 @@ class Dispatcher:
             self._log.dispatch(now, decision, request.id, self.ordering.v, endpoint.spec.id)
         return Grant(request, endpoint)
 
-    def _expire(self, now: float, request: Request) -> Refuse:
-        waited = f"{self.config.queue.timeout:g} s"
-        retry_after = self.admission.retry_after(now)
-        self._remove(now, request)
-        if len(self.endpoints):
-            return self._refuse(
-                request,
-                QueueTimeout(
-                    f"No slot came free within {waited}: the pool is busy. Retry later.", retry_after=retry_after
-                ),
-            )
-        return self._refuse(
-            request,
-            NoEndpoint(f"No endpoint became ready within {waited}. Retry later.", retry_after=retry_after),
-        )
+    def _turn_away(self, now: float, turned_away: TurnedAway[Request]) -> list[Action]:
+        """Refuse those who have lost their places."""
+        for request, _ in turned_away:
+            self._remove(now, request)
+        return [self._refuse(request, refusal) for request, refusal in turned_away]
 
     def _refuse(self, request: Request, refusal: Refused) -> Refuse:
         request.state = State.DONE
@@ -309,10 +310,9 @@ class Dispatcher:
         return Refuse(request, refusal)
 
     def _remove(self, now: float, request: Request) -> None:
-        """Take a waiting request out; no slot came free, so nothing is dispatched and no meter moves."""
+        """Take a waiting request out of the order; no slot came free, so nothing is dispatched and no meter moves."""
         request.state = State.DONE
         self.ordering.remove(request.tenant, request)
-        self.admission.leave(request)
         self.counts.removed += 1
         if self._log:
             self._log.remove(now, request.tenant, request.id)

@@ -1,5 +1,7 @@
 """The dispatcher under every interleaving of events, on fake time."""
 
+import json
+
 import pytest
 from hypothesis import Phase, settings
 from hypothesis import strategies as st
@@ -15,12 +17,14 @@ from hypothesis.stateful import (
 from support.config import pool_config
 from support.requests import request
 
+from fairpool_gateway.admission import Upload
 from fairpool_gateway.cost import Used
 from fairpool_gateway.decision_log import DecisionLog
 from fairpool_gateway.dispatcher import Dispatcher, Grant, Refuse, State
 from fairpool_gateway.endpoints import EndpointSpec, Slot
-from fairpool_gateway.errors import NoEndpoint, QueueFull, QueueTimeout
+from fairpool_gateway.errors import NoEndpoint, PoolSuspended, QueueFull, QueueTimeout, TenantSuspended
 from fairpool_gateway.placement import choose
+from fairpool_gateway.sfq import OTHER
 
 TENANTS = ("a", "b", "c", "stranger")
 WEIGHTS = {"a": 1, "b": 2, "c": 1000}
@@ -30,9 +34,13 @@ def spec(number, slots=2):
     return EndpointSpec(f"e{number}", "127.0.0.1", 9000 + number, slots)
 
 
-def config(weights=None, **queue):
+def config(weights=None, *, suspended=(), suspend=False, **queue):
     weights = WEIGHTS if weights is None else weights
-    return pool_config(tenants=[{"name": name, "weight": weight} for name, weight in weights.items()], queue=queue)
+    return pool_config(
+        tenants=[{"name": name, "weight": weight, "suspend": name in suspended} for name, weight in weights.items()],
+        suspend=suspend,
+        queue=queue,
+    )
 
 
 def dispatcher(*, endpoints=(), dispatcher_class=Dispatcher, log=None, **queue):
@@ -135,11 +143,29 @@ class Interleavings(RuleBasedStateMachine):
         self.carry_out(self.dispatcher.replace_endpoints(self.now, specs))
 
     @rule(
-        weights=st.dictionaries(st.sampled_from(TENANTS), st.integers(1, 1000)), timeout=st.sampled_from(["1s", "9s"])
+        weights=st.dictionaries(st.sampled_from(TENANTS), st.integers(1, 1000)),
+        timeout=st.sampled_from(["1s", "9s"]),
+        most=st.sampled_from([5, 12]),
+        suspended=st.sets(st.sampled_from(TENANTS), max_size=2),
+        suspend=st.sampled_from([False, False, False, True]),
     )
-    def edit_config(self, weights, timeout):
-        edited = config(weights, maxRequests=12, perTenant={"maxRequests": 6}, timeout=timeout)
+    def edit_config(self, weights, timeout, most, suspended, suspend):
+        edited = config(
+            weights,
+            maxRequests=most,
+            perTenant={"maxRequests": 6},
+            timeout=timeout,
+            suspended=suspended,
+            suspend=suspend,
+        )
         self.carry_out(self.dispatcher.configure(self.now, edited))
+
+    @invariant()
+    def nothing_waits_that_is_suspended(self):
+        rules = self.dispatcher.config
+        waiting = {made.tenant for made, state in self.by_state.items() if state is State.WAITING}
+        assert not (waiting and rules.suspend)
+        assert not waiting & rules.suspended()
 
     @rule(seconds=st.floats(0.0, 6.0))
     def tick(self, seconds):
@@ -246,12 +272,31 @@ class StaysInTheOrder(Dispatcher):
 
     def _remove(self, now, made):
         made.state = State.DONE
-        self.admission.leave(made)
+
+
+class LetsTheSuspendedWait(Dispatcher):
+    """Broken: a suspension stops what comes, but not what waits."""
+
+    def configure(self, now, edited):
+        waiting = dict(self.admission._places)
+        self.admission._places.clear()
+        try:
+            return super().configure(now, edited)
+        finally:
+            self.admission._places.update(waiting)
 
 
 @pytest.mark.parametrize(
     "broken",
-    [OnePlacementPerEvent, KeepsSlotOnCancel, GivesBackTwice, StaysInTheOrder, ChargesRetriesAgain, EjectsTheLast],
+    [
+        OnePlacementPerEvent,
+        KeepsSlotOnCancel,
+        GivesBackTwice,
+        StaysInTheOrder,
+        ChargesRetriesAgain,
+        EjectsTheLast,
+        LetsTheSuspendedWait,
+    ],
 )
 def test_the_state_machine_catches(broken):
     class Broken(Interleavings):
@@ -293,6 +338,88 @@ class TestArrival:
         assert pool.arrive(0.0, request("r1", "a", size=60)) == []
         (refuse,) = pool.arrive(0.0, request("r2", "b", size=60))
         assert isinstance(refuse.refusal, QueueFull)
+
+
+class TestAFullPool:
+    def test_turns_the_newest_of_who_has_most_away_for_a_newcomer_uncharged(self):
+        lines = []
+        log = DecisionLog(lines.append, pool="p", weights=WEIGHTS, default_weight=100)
+        pool = dispatcher(maxRequests=4, log=log)
+        for number in range(4):
+            pool.arrive(0.0, request(f"a{number}", "a"))
+        v, meters = pool.ordering.v, {meter.tenant: meter.meter for meter in pool.ordering.meters()}
+        newcomer = request("b", "b")
+        (refuse,) = pool.arrive(1.0, newcomer)
+        assert (refuse.request.id, type(refuse.refusal), refuse.request.state) == ("a3", QueueFull, State.DONE)
+        assert newcomer.state is State.WAITING
+        assert (pool.ordering.v, pool.counts.charged, pool.counts.removed) == (v, 0, 1)
+        assert {meter.tenant: meter.meter for meter in pool.ordering.meters() if meter.tenant in meters} == meters
+        assert [json.loads(line)["event"] for line in lines[-2:]] == ["remove", "arrive"]
+        assert granted(pool.replace_endpoints(2.0, [spec(0, slots=4)])) == ["a0", "b", "a1", "a2"]
+
+    def test_makes_room_for_a_body_on_its_way_in(self):
+        pool = dispatcher(maxBytes=1000, maxRequestBytes=500)
+        for number in range(2):
+            pool.arrive(0.0, request(f"a{number}", "a", size=450))
+        upload = Upload("b")
+        assert pool.receive(1.0, upload, b"x" * 100) == []
+        (refuse,) = pool.receive(1.0, upload, b"x" * 100)
+        assert refuse.request.id == "a1"
+        assert upload.refusal is None
+        pool.release(upload)
+        assert pool.admission.bytes == 450
+
+    def test_counts_the_bodies_of_strangers_beyond_the_bound_as_one_tenants(self):
+        pool = Dispatcher(pool_config(authentication={"type": "Anonymous", "maxTenants": 1}))
+        pool.arrive(0.0, request("r", "stranger"))
+        upload = Upload("another")
+        pool.receive(0.0, upload, b"x")
+        assert upload.tenant == OTHER
+
+
+class TestSuspension:
+    def waiting_and_running(self):
+        pool = dispatcher(endpoints=[spec(0, slots=1)])
+        requests = {name: request(name, tenant) for name, tenant in (("runs", "a"), ("waits", "a"), ("other", "b"))}
+        for made in requests.values():
+            pool.arrive(0.0, made)
+        return pool, requests
+
+    def test_of_a_tenant_refuses_what_waits_and_lets_what_runs_finish(self):
+        pool, requests = self.waiting_and_running()
+        (refuse,) = pool.configure(1.0, config(suspended={"a"}))
+        assert (refuse.request.id, type(refuse.refusal)) == ("waits", TenantSuspended)
+        assert requests["runs"].state is State.IN_FLIGHT
+        (refused,) = pool.arrive(2.0, request("new", "a"))
+        assert isinstance(refused.refusal, TenantSuspended)
+        assert granted(pool.complete(3.0, requests["runs"], Used(1, 1))) == ["other"]
+
+    def test_of_the_pool_refuses_what_waits_and_lets_what_runs_finish(self):
+        pool, requests = self.waiting_and_running()
+        refused = pool.configure(1.0, config(suspend=True))
+        assert [(each.request.id, type(each.refusal)) for each in refused] == [
+            ("waits", PoolSuspended),
+            ("other", PoolSuspended),
+        ]
+        assert pool.complete(2.0, requests["runs"], Used(1, 1)) == []
+        assert pool.counts.completed == 1
+        assert pool.configure(3.0, config()) == []
+        assert granted(pool.arrive(4.0, request("new", "a"))) == ["new"]
+
+    def test_leaves_the_further_tries_of_what_ran_alone(self):
+        pool = dispatcher(endpoints=[spec(0, slots=1), spec(1, slots=1)])
+        made, other = request("r", "a"), request("other", "a")
+        pool.arrive(0.0, made)
+        pool.arrive(0.0, other)
+        pool.retry(1.0, made, lost=False)
+        assert pool.configure(1.0, config(suspend=True)) == []
+        assert granted(pool.complete(2.0, other, None)) == ["r"]
+
+    def test_moves_no_meter(self):
+        pool, _ = self.waiting_and_running()
+        v = pool.ordering.v
+        pool.configure(1.0, config(suspend=True))
+        assert pool.ordering.v == v
 
 
 class TestPlacement:
