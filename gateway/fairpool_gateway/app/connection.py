@@ -2,7 +2,7 @@
 
 ASGI tells of a disconnect only those who wait for it, which takes a task for each request, and an exception to end it
 that only the garbage collector clears away. And it cannot leave an answer unfinished without an error in the log. What
-always holds: whoever watches is told as soon as the connection is lost, even if requests were pipelined behind its own.
+always holds: whoever watches is told as soon as the connection is seen to be lost.
 """
 
 from __future__ import annotations
@@ -41,7 +41,11 @@ class TenantConnection(BoundedProtocol):
     def watch(self, on_gone: Callable[[], object] | None) -> None:
         """Call this when the connection is lost, at once if it already is; None: nobody watches any more."""
         self._on_gone = on_gone
-        if on_gone is not None and self._gone.is_set():
+        if on_gone is None:
+            return
+        # A large body leaves reading paused, and the end of a connection is something that is read.
+        self.flow.resume_reading()
+        if self._gone.is_set():
             on_gone()
 
     async def cut(self) -> None:

@@ -54,7 +54,7 @@ class TestWholeEvents:
 
     @given(streams())
     def test_an_event_passes_as_soon_as_it_is_whole(self, stream):
-        end, wire, pieces = stream
+        end, _, pieces = stream
         events = WholeEvents()
         came = went = b""
         for piece in pieces:

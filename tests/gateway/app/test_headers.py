@@ -1,4 +1,4 @@
-"""Which headers pass: everything but what concerns one connection, the tenant's credential, and what is FairPool's own."""
+"""Which headers pass: all but those of one connection, the tenant's credential, and what is FairPool's own."""
 
 import pytest
 from hypothesis import given

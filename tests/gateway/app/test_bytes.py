@@ -1,0 +1,186 @@
+"""What passes, byte by byte: an endpoint that is scripted, a tenant that is a socket."""
+
+import asyncio
+import json
+
+import pytest
+from support.config import key_of
+from support.gateway import running_gateway
+from support.scripted_endpoint import ScriptedEndpoint, until
+from support.tenant import QUESTION, pool_over, request_bytes, wire
+
+BODY = json.dumps(QUESTION).encode()
+
+
+@pytest.fixture
+async def endpoint():
+    async with ScriptedEndpoint.listening() as endpoint:
+        yield endpoint
+
+
+@pytest.fixture
+async def gateway(endpoint):
+    async with running_gateway(pool_over(endpoint)) as gateway:
+        yield gateway
+
+
+@pytest.fixture
+async def line(gateway):
+    async with wire(gateway) as line:
+        yield line
+
+
+def parsed(head):
+    """The request line, and the headers with names in lower case."""
+    first, *lines = head.removesuffix(b"\r\n\r\n").split(b"\r\n")
+    pairs = [line.split(b": ", 1) for line in lines]
+    return first, [(name.lower(), value) for name, value in pairs]
+
+
+def chunked(*pieces):
+    return b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in (*pieces, b""))
+
+
+class TestRequests:
+    async def test_the_endpoint_gets_the_body_as_it_was_sent_and_every_header_that_is_its_business(
+        self, endpoint, gateway, line
+    ):
+        odd = b'{ "model" : "sim",\n "messages":[], "unknown": "\\u00e9 \xc3\xa9", "max_tokens": 3 }'
+        given = (b"Accept: */*", b"X-Twice: 1", b"Cookie: c=\xe9", b"X-Twice: 2", b"traceparent: 00-0af7-b7ad-01")
+        own = (b"X-Api-Key: " + key_of("a").encode(), b"X-FairPool-Weight: 1000", b"Keep-Alive: 5", b"TE: trailers")
+        await line.send(request_bytes(odd, *given, *own, b"Connection: X-Hop", b"X-Hop: 1", b"X-Request-Id: mine"))
+        peer = await endpoint.accept()
+        head, body = await peer.request()
+        assert body == odd
+        assert parsed(head) == (
+            b"POST /v1/chat/completions HTTP/1.1",
+            [
+                (b"host", str(endpoint.target).encode()),
+                (b"accept", b"*/*"),
+                (b"x-twice", b"1"),
+                (b"cookie", b"c=\xe9"),
+                (b"x-twice", b"2"),
+                (b"traceparent", b"00-0af7-b7ad-01"),
+                (b"x-request-id", b"mine"),
+                (b"content-length", b"%d" % len(odd)),
+            ],
+        )
+        await peer.answer()
+
+    async def test_the_query_is_kept(self, endpoint, gateway, line):
+        await line.send(request_bytes(target="/v1/chat/completions?api-version=1&x=%20a&&y"))
+        head, _ = await (await endpoint.accept()).request()
+        assert head.startswith(b"POST /v1/chat/completions?api-version=1&x=%20a&&y HTTP/1.1\r\n")
+
+    async def test_a_path_written_otherwise_reaches_the_endpoint_as_it_was_allowed(self, endpoint, gateway, line):
+        await line.send(request_bytes(target="/v1/chat%2Fcompletions"))
+        head, _ = await (await endpoint.accept()).request()
+        assert head.startswith(b"POST /v1/chat/completions HTTP/1.1\r\n")
+
+    async def test_a_chunked_upload_reaches_the_endpoint_with_a_length(self, endpoint, gateway, line):
+        await line.send(request_bytes(chunked(BODY[:10], BODY[10:]), framing=b"Transfer-Encoding: chunked"))
+        head, body = await (await endpoint.accept()).request()
+        assert body == BODY
+        assert dict(parsed(head)[1])[b"content-length"] == b"%d" % len(BODY)
+        assert b"transfer-encoding" not in head.lower()
+
+    async def test_a_tenant_that_asks_first_is_told_to_go_on(self, endpoint, gateway, line):
+        whole = request_bytes(BODY, b"Expect: 100-continue")
+        await line.send(whole.removesuffix(BODY))
+        assert await line.until(b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"
+        await line.send(BODY)
+        head, body = await (await endpoint.accept()).request()
+        assert body == BODY
+        assert b"expect" not in head.lower()
+
+    async def test_a_body_of_megabytes_arrives_whole(self, endpoint, gateway, line):
+        large = json.dumps({**QUESTION, "messages": [{"role": "user", "content": "x" * (3 << 20)}]}).encode()
+        sending = asyncio.create_task(line.send(request_bytes(large)))
+        _, body = await (await endpoint.accept()).request()
+        assert body == large
+        await sending
+
+    async def test_requests_on_one_connection_are_answered_in_their_order(self, endpoint, gateway, line):
+        await line.send(request_bytes() + request_bytes())
+        peer = await endpoint.accept()
+        for answer in (b"first", b"second"):
+            await peer.request()
+            await peer.answer(answer)
+            assert (await line.answer())[2] == answer
+
+
+class TestAnswers:
+    async def ask(self, endpoint, line):
+        await line.send(request_bytes())
+        peer = await endpoint.accept()
+        await peer.request()
+        return peer
+
+    async def test_status_headers_and_body_come_as_the_endpoint_sent_them(self, endpoint, gateway, line):
+        peer = await self.ask(endpoint, line)
+        headers = b"Set-Cookie: a=1\r\nX-Odd: caf\xe9\tb\r\nDate: today\r\nServer: engine\r\nSet-Cookie: b=2\r\n"
+        await peer.send(
+            b"HTTP/1.1 418 Odd\r\n%bContent-Length: 4\r\nKeep-Alive: timeout=5\r\n\r\n\x00\xff\r\n" % headers
+        )
+        status, came, body = await line.answer()
+        assert status == 418
+        assert body == b"\x00\xff\r\n"
+        assert came[:-1] == [
+            (b"set-cookie", b"a=1"),
+            (b"x-odd", b"caf\xe9\tb"),
+            (b"date", b"today"),
+            (b"server", b"engine"),
+            (b"set-cookie", b"b=2"),
+            (b"content-length", b"4"),
+        ]
+        assert came[-1][0] == b"x-request-id"
+
+    @pytest.mark.parametrize("framing", ["chunked", "until close"])
+    async def test_a_body_without_a_length_comes_in_chunks(self, endpoint, gateway, line, framing):
+        peer = await self.ask(endpoint, line)
+        if framing == "chunked":
+            await peer.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + chunked(b"one", b"two"))
+        else:
+            await peer.send(b"HTTP/1.1 200 OK\r\n\r\nonetwo")
+            peer.end()
+        status, headers = await line.head()
+        assert (status, dict(headers)[b"transfer-encoding"]) == (200, b"chunked")
+        body = await line.until(b"0\r\n\r\n")
+        assert b"".join(body.split(b"\r\n")[1:-2:2]) == b"onetwo"
+
+    async def test_an_event_passes_before_the_next_one_exists(self, endpoint, gateway, line):
+        peer = await self.ask(endpoint, line)
+        await peer.send(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
+        for number in range(3):
+            event = b"data: {%d}\n\n" % number
+            await peer.send(b"%x\r\n%b\r\n" % (len(event), event))
+            if not number:
+                await line.head()
+            assert await line.until(event + b"\r\n") == b"%x\r\n%b\r\n" % (len(event), event)
+
+    async def test_an_answer_without_a_body_comes_without_one(self, endpoint, gateway, line):
+        peer = await self.ask(endpoint, line)
+        await peer.send(b"HTTP/1.1 204 No Content\r\n\r\n")
+        assert (await line.head())[0] == 204
+        await line.send(request_bytes())
+        await peer.request()
+        await peer.answer(b"next")
+        assert (await line.answer())[2] == b"next"
+
+    async def test_one_tenants_cookie_is_never_sent_for_another(self, endpoint, gateway, line):
+        peer = await self.ask(endpoint, line)
+        await peer.answer(headers=b"Set-Cookie: session=of-a\r\n")
+        await line.answer()
+        async with wire(gateway) as other:
+            await other.send(request_bytes(name="b"))
+            head, _ = await peer.request()
+            assert b"of-a" not in head
+            await peer.answer()
+            assert b"of-a" not in str(await other.answer()).encode()
+
+    async def test_the_slot_is_free_at_the_last_byte(self, endpoint, gateway, line):
+        peer = await self.ask(endpoint, line)
+        assert gateway.in_flight == 1
+        await peer.answer()
+        await line.answer()
+        await until(lambda: gateway.in_flight == 0)
