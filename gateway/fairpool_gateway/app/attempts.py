@@ -69,12 +69,12 @@ async def _attempt(broker: Broker, request: Request, endpoint: Endpoint, send: S
     try:
         response = await send(endpoint)
     except UpstreamTimedOut as error:
-        raise UpstreamTimeout(f"The endpoint gave no answer in time: {error}") from error
+        raise UpstreamTimeout(f"The endpoint gave no answer in time: {error}.") from error
     except ConnectFailed as error:
         broker.connect_failed(request)
-        return _Failure(UpstreamFailed(f"The endpoint could not be reached: {error}"), lost=False)
+        return _Failure(UpstreamFailed(f"The endpoint could not be reached: {error}."), lost=False)
     except UpstreamBroken as error:
-        return _Failure(UpstreamFailed(f"The endpoint broke off before its answer began: {error}"), lost=True)
+        return _Failure(UpstreamFailed(f"The endpoint broke off before its answer began: {error}."), lost=True)
     broker.answered(request, response.status)
     return response
 
