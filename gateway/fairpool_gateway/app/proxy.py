@@ -16,6 +16,7 @@ from typing import Any
 
 from fairpool_gateway.app import headers
 from fairpool_gateway.app.attempts import answer
+from fairpool_gateway.app.body import read_body
 from fairpool_gateway.app.connection import connection_of
 from fairpool_gateway.app.events import WholeEvents, can_be_appended_to
 from fairpool_gateway.app.gateway import Gateway
@@ -24,12 +25,11 @@ from fairpool_gateway.cost import Api, Shape, read_shape
 from fairpool_gateway.dispatcher import Request
 from fairpool_gateway.endpoints import Endpoint
 from fairpool_gateway.errors import (
-    BodyTooLarge,
     Draining,
     ModelNotFound,
+    PoolSuspended,
     Refused,
     TenantGone,
-    UnsupportedEncoding,
     UpstreamError,
 )
 from fairpool_gateway.upstream import Response, Target, Timeouts, request_head
@@ -100,7 +100,10 @@ class _Exchange:
         if gateway.shutdown.phase is Phase.DRAINING:
             raise Draining("This gateway is shutting down. Retry: another one takes over.", retry_after=1)
         tenant = gateway.identify(scope["headers"])
-        body = await self._read_body()
+        if gateway.config.suspend:
+            raise PoolSuspended.of(gateway.config.pool)
+        most = gateway.config.queue.max_request_bytes
+        body = await read_body(gateway.broker, tenant, scope["headers"], self._receive, most=most)
         shape = read_shape(self._api, body)
         if shape.model not in gateway.models:
             raise ModelNotFound(
@@ -127,30 +130,6 @@ class _Exchange:
         """The tenant's connection closed: end whatever is being done for it."""
         self._tenant_left = True
         task.cancel()
-
-    async def _read_body(self) -> bytes:
-        """The whole body, if the pool allows its size; the declared length is checked before a byte is read."""
-        most = self._gateway.config.queue.max_request_bytes
-        given = self._scope["headers"]
-        if (encoding := headers.first(given, b"content-encoding")) and encoding.lower() != b"identity":
-            raise UnsupportedEncoding("Send the body without Content-Encoding.")
-        declared = headers.first(given, b"content-length")
-        too_large = BodyTooLarge(f"The body exceeds the {most} bytes that this pool accepts.")
-        if declared is not None and int(declared) > most:
-            raise too_large
-        pieces: list[bytes] = []
-        length = 0
-        while True:
-            message = await self._receive()
-            if message["type"] == "http.disconnect":
-                raise TenantGone
-            piece = message["body"]
-            length += len(piece)
-            if length > most:
-                raise too_large
-            if not message["more_body"]:
-                return b"".join((*pieces, piece)) if pieces else piece
-            pieces.append(piece)
 
     async def _forward(self, request: Request, endpoint: Endpoint, body: bytes) -> None:
         """Send the request to its endpoint, or where that fails to others, and pass the answer on."""
