@@ -29,29 +29,29 @@ def main(arguments: Sequence[str] | None = None, *, ordering: OrderingFactory[Re
     path: Path = parsed.config
     try:
         config = read(path, strict=True)
+        if not parsed.check:
+            run(config, _options(parsed), ordering=ordering)
+            return 0
     except ConfigInvalid as problem:
         print(f"{path} cannot be used:", file=sys.stderr)
         for line in problem.problems:
             print(f"  {line}", file=sys.stderr)
         return EXIT_CONFIG
-    if parsed.check:
-        print(f"{path}: good. Pool {config.pool}, {len(config.tenants)} tenants, {len(config.endpoints)} endpoints.")
-        return 0
-    run(
-        config,
-        Options(
-            config_path=path,
-            host=parsed.host,
-            port=parsed.port,
-            admin_host=parsed.admin_host,
-            admin_port=parsed.admin_port,
-            decision_log=parsed.decision_log,
-            in_pod=parsed.in_pod,
-            drain_seconds=parsed.drain_seconds,
-        ),
-        ordering=ordering,
-    )
+    print(f"{path}: good. Pool {config.pool}, {len(config.tenants)} tenants, {len(config.endpoints)} endpoints.")
     return 0
+
+
+def _options(parsed: argparse.Namespace) -> Options:
+    return Options(
+        config_path=parsed.config,
+        host=parsed.host,
+        port=parsed.port,
+        admin_host=parsed.admin_host,
+        admin_port=parsed.admin_port,
+        decision_log=parsed.decision_log,
+        in_pod=parsed.in_pod,
+        drain_seconds=parsed.drain_seconds,
+    )
 
 
 def _parser() -> argparse.ArgumentParser:

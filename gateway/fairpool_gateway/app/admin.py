@@ -31,6 +31,8 @@ def admin_routes(gateway: Gateway) -> FastAPI:
         }
         if gateway.config_problem is not None:
             detail["config"] = f"the last good configuration stays in force: {gateway.config_problem}"
+        if gateway.credential_problem is not None:
+            detail["credential"] = f"the last one is still sent to endpoints: {gateway.credential_problem}"
         return JSONResponse(detail, status_code=503 if gateway.shutdown.phase is Phase.DRAINING else 200)
 
     @app.get("/metrics", summary="Metrics in Prometheus' text format", response_class=Response)

@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from itertools import count
 
+from fairpool_gateway.app.credential import read_credential
 from fairpool_gateway.app.shutdown import Shutdown
 from fairpool_gateway.broker import Broker
 from fairpool_gateway.config import PoolConfig
@@ -32,6 +33,8 @@ class Gateway:
         in_pod: bool = False,
     ) -> None:
         self.config = config
+        self.credential = read_credential(config.endpoint_credential)
+        self.credential_problem: str | None = None
         self.directory = Directory(config)
         self.models = frozenset(config.models)
         self.client = Client()
@@ -44,7 +47,12 @@ class Gateway:
         self._numbers = count(1)
 
     def apply(self, config: PoolConfig) -> None:
-        """Follow an edit of the configuration; nothing that waits or runs is dropped."""
+        """Follow an edit of the configuration; nothing that waits or runs is dropped, unless it is suspended.
+
+        Raises:
+            ConfigInvalid: the endpoints' credential cannot be read; nothing has changed.
+        """
+        self.renew_credential(read_credential(config.endpoint_credential))
         self.config = config
         self.config_problem = None
         self.directory = Directory(config, before=self.directory)
@@ -55,6 +63,11 @@ class Gateway:
     def refuse_config(self, problem: ConfigInvalid) -> None:
         """An edit cannot be used: keep the last good configuration, and say so."""
         self.config_problem = str(problem)
+
+    def renew_credential(self, credential: bytes | None) -> None:
+        """This is what endpoints ask for from now on."""
+        self.credential = credential
+        self.credential_problem = None
 
     def identify(self, given: Headers) -> str:
         """The tenant whose request has these headers; raises what `Directory.identify` raises."""

@@ -25,8 +25,11 @@ _HOP_BY_HOP = frozenset(
         b"upgrade",
     }
 )
-_OURS = frozenset({b"authorization", b"x-api-key", b"api-key", b"content-length", b"expect", b"host", b"x-request-id"})
-_STOP_AT_REQUEST = _HOP_BY_HOP | _OURS
+_CREDENTIALS = frozenset({b"authorization", b"x-api-key", b"api-key", b"cookie"})
+"""A cookie is one too, where a proxy keeps its users' sessions in it, and no engine has a use for one."""
+
+_OURS = frozenset({b"content-length", b"expect", b"host", b"x-request-id"})
+_STOP_AT_REQUEST = _HOP_BY_HOP | _CREDENTIALS | _OURS
 _STOP_AT_ANSWER = _HOP_BY_HOP | {b"x-request-id"}
 _REQUEST_ID = re.compile(rb"[\x21-\x7e]{1,128}")
 
@@ -39,12 +42,18 @@ def first(headers: RawHeaders, name: bytes) -> bytes | None:
     return None
 
 
-def for_endpoint(headers: RawHeaders, host: bytes, length: int, request_id: bytes) -> list[tuple[bytes, bytes]]:
-    """The headers of the request as an endpoint gets it; always with a length, however the body came."""
+def for_endpoint(
+    headers: RawHeaders, host: bytes, length: int, request_id: bytes, credential: bytes | None = None
+) -> list[tuple[bytes, bytes]]:
+    """The headers of the request as an endpoint gets it; always with a length, however the body came.
+
+    `credential`: the endpoint's own, if it asks for one.
+    """
     stopped = _and_nominated(_STOP_AT_REQUEST, headers)
     passed = [header for header in headers if header[0] not in stopped and not header[0].startswith(b"x-fairpool-")]
     return [
         (b"host", host),
+        *([] if credential is None else [(b"authorization", b"Bearer " + credential)]),
         *passed,
         (b"x-request-id", request_id),
         (b"content-length", b"%d" % length),

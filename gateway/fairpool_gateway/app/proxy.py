@@ -136,7 +136,9 @@ class _Exchange:
         gateway, target, timeouts = self._gateway, self._target(), self._timeouts(request.shape)
 
         async def send(to: Endpoint) -> Response:
-            sent = headers.for_endpoint(self._scope["headers"], gateway.host_of(to.spec), len(body), self._id)
+            sent = headers.for_endpoint(
+                self._scope["headers"], gateway.host_of(to.spec), len(body), self._id, gateway.credential
+            )
             head = request_head(b"POST", target, sent)
             return await gateway.client.send(Target(to.spec.host, to.spec.port), head, body, timeouts)
 

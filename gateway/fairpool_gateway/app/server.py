@@ -21,16 +21,15 @@ import uvloop
 
 from fairpool_gateway.app.admin import admin_routes
 from fairpool_gateway.app.connection import TenantConnection
+from fairpool_gateway.app.edits import Edits
 from fairpool_gateway.app.gateway import Gateway
 from fairpool_gateway.app.log_file import LogFile
 from fairpool_gateway.app.protocol import BoundedProtocol, raise_descriptor_limit
 from fairpool_gateway.app.proxy import AsgiApp, Proxy
 from fairpool_gateway.app.routes import tenant_routes
 from fairpool_gateway.config import PoolConfig
-from fairpool_gateway.configwatch import follow
 from fairpool_gateway.decision_log import DecisionLog
 from fairpool_gateway.dispatcher import Request
-from fairpool_gateway.errors import ConfigInvalid
 from fairpool_gateway.ordering import OrderingFactory
 from fairpool_gateway.sfq import Scheduler
 
@@ -108,21 +107,9 @@ async def serve(config: PoolConfig, options: Options, *, ordering: OrderingFacto
                 tasks.create_task(serve_tenants(port))
                 tasks.create_task(leave())
                 tasks.create_task(admin.serve(sockets=[admin_port]))
-                tasks.create_task(_follow_config(gateway, options.config_path, stop))
+                tasks.create_task(Edits(gateway, options.config_path).follow(stop))
         await gateway.aclose()
     log.info("ended")
-
-
-async def _follow_config(gateway: Gateway, path: Path, stop: asyncio.Event) -> None:
-    def applied(config: PoolConfig) -> None:
-        gateway.apply(config)
-        log.info("an edit of %s is in force", path)
-
-    def refused(problem: ConfigInvalid) -> None:
-        gateway.refuse_config(problem)
-        log.error("an edit of %s cannot be used, the last good configuration stays in force: %s", path, problem)
-
-    await follow(path, applied=applied, refused=refused, current=gateway.config, strict=True, stop=stop)
 
 
 @contextlib.asynccontextmanager
