@@ -34,7 +34,7 @@ format: $(READY)  ## Format the code
 	@$(BIN)/ruff format .
 
 lock: $(READY)  ## Choose the newest versions of all dependencies again
-	@$(BIN)/uv pip compile pyproject.toml --extra lab --extra dev --universal --python-version 3.11 \
+	@$(BIN)/uv pip compile pyproject.toml --extra lab --extra tracing --extra dev --universal --python-version 3.11 \
 	  --generate-hashes --no-header --no-emit-index-url --upgrade --quiet -o requirements.lock
 
 $(READY): requirements.lock pyproject.toml
