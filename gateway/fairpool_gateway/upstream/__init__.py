@@ -2,7 +2,7 @@
 
 from fairpool_gateway.upstream.client import Client, request_head
 from fairpool_gateway.upstream.response import Response
-from fairpool_gateway.upstream.target import Target, Timeouts
+from fairpool_gateway.upstream.target import Target, Timeouts, Tls
 from fairpool_gateway.upstream.transport import Transport
 
-__all__ = ["Client", "Response", "Target", "Timeouts", "Transport", "request_head"]
+__all__ = ["Client", "Response", "Target", "Timeouts", "Tls", "Transport", "request_head"]

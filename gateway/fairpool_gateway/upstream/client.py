@@ -8,9 +8,11 @@ engine stops working for it.
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterable, Iterable
 
 from fairpool_gateway.errors import ConnectFailed, UpstreamBroken
+from fairpool_gateway.upstream.authorities import Authorities, in_words
 from fairpool_gateway.upstream.buffers import Buffers
 from fairpool_gateway.upstream.connection import Connection
 from fairpool_gateway.upstream.pool import Pool
@@ -30,6 +32,7 @@ class Client:
     def __init__(self, *, idle_connections: int = 1024, keepalive: float = 4.0) -> None:
         self._pool: Pool[Connection] = Pool(idle_connections)
         self._buffers = Buffers()
+        self._authorities = Authorities()
         self._keepalive = keepalive
         self._connections: set[Connection] = set()
         self._closed = False
@@ -52,7 +55,7 @@ class Client:
         idle: such a request is sent once more, on a new connection, if its body can be.
 
         Raises:
-            ConnectFailed: no connection; nothing was sent.
+            ConnectFailed: no connection, or over TLS none to whom it should be; nothing was sent.
             UpstreamBroken: the connection was lost, or the answer is no HTTP.
             UpstreamTimedOut: no byte of the body in time.
         """
@@ -79,11 +82,18 @@ class Client:
             raise ConnectFailed("the client is closed")
         loop = asyncio.get_running_loop()
         connection = Connection(loop, target, self._pool, self._buffers, self._keepalive)
+        tls = target.tls
+        context = None if tls is None else self._authorities.context(tls)
+        name = None if tls is None else tls.server_name
         try:
             async with asyncio.timeout(within):
-                await loop.create_connection(lambda: connection, target.host, target.port)
+                await loop.create_connection(
+                    lambda: connection, target.host, target.port, ssl=context, server_hostname=name
+                )
         except TimeoutError as error:
             raise ConnectFailed(f"no connection to {target} within {within:g} s") from error
+        except ssl.SSLError as error:
+            raise ConnectFailed(in_words(error, target)) from error
         except (OSError, UnicodeError) as error:
             raise ConnectFailed(f"no connection to {target}: {error}") from error
         self._connections.add(connection)

@@ -1,4 +1,4 @@
-"""Where an exchange goes, and how long silence is borne on the way."""
+"""Where an exchange goes, whom it trusts there, and how long silence is borne on the way."""
 
 from __future__ import annotations
 
@@ -6,14 +6,37 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
+class Tls:
+    """How an endpoint proves who it is.
+
+    Attributes:
+        ca_file: the authorities that may vouch for it, in PEM, and no others; read again whenever it has changed.
+        server_name: the name or address that its certificate has to be for, whatever address it has.
+    """
+
+    ca_file: str
+    server_name: str
+
+
+@dataclass(frozen=True, slots=True)
 class Target:
-    """Where an endpoint listens. `host` is an address or a name; connections to equal targets are shared."""
+    """Where an endpoint listens. `host` is an address or a name; connections to equal targets are shared.
+
+    Attributes:
+        tls: over TLS, and how the endpoint proves who it is; None: over plain TCP.
+    """
 
     host: str
     port: int
+    tls: Tls | None = None
+
+    @property
+    def authority(self) -> str:
+        """What requests call it in their Host header: over TLS the name that it proves, else its address."""
+        return _authority(self.host if self.tls is None else self.tls.server_name, self.port)
 
     def __str__(self) -> str:
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+        return _authority(self.host, self.port)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,3 +54,7 @@ class Timeouts:
     connect: float
     first_byte: float
     idle: float
+
+
+def _authority(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

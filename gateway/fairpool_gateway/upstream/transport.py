@@ -16,28 +16,26 @@ import httpx
 from fairpool_gateway.errors import ConnectFailed, UpstreamBroken, UpstreamTimedOut
 from fairpool_gateway.upstream.client import Client, request_head
 from fairpool_gateway.upstream.response import Response
-from fairpool_gateway.upstream.target import Target, Timeouts
+from fairpool_gateway.upstream.target import Target, Timeouts, Tls
 
 
 class Transport(httpx.AsyncBaseTransport):
     """Sends httpx's requests through a client, which stays its owner's to close.
 
-    Of httpx's time-outs, `read` limits both the first byte and the silence between bytes.
+    Of httpx's time-outs, `read` limits both the first byte and the silence between bytes. Requests for https go to
+    endpoints that prove themselves as `tls` says.
     """
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, tls: Tls | None = None) -> None:
         self._client = client
+        self._tls = tls
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """One exchange; the body is read as the answer's stream is."""
-        url = request.url
-        if url.scheme != "http":
-            raise httpx.UnsupportedProtocol(f"not http: {url.scheme}", request=request)
-        head = request_head(request.method.encode("ascii"), url.raw_path, request.headers.raw)
+        target = self._target(request)
+        head = request_head(request.method.encode("ascii"), request.url.raw_path, request.headers.raw)
         with _as_httpx(request):
-            response = await self._client.send(
-                Target(url.host, url.port or 80), head, _body(request), _timeouts(request)
-            )
+            response = await self._client.send(target, head, _body(request), _timeouts(request))
         return httpx.Response(
             response.status,
             headers=response.headers,
@@ -45,6 +43,16 @@ class Transport(httpx.AsyncBaseTransport):
             extensions={"http_version": b"HTTP/1.1", "reason_phrase": response.reason},
             request=request,
         )
+
+    def _target(self, request: httpx.Request) -> Target:
+        url = request.url
+        match url.scheme:
+            case "http":
+                return Target(url.host, url.port or 80)
+            case "https" if self._tls is not None:
+                return Target(url.host, url.port or 443, self._tls)
+            case _:
+                raise httpx.UnsupportedProtocol(f"no way to send to {url.scheme}", request=request)
 
 
 class _Stream(httpx.AsyncByteStream):
