@@ -1,0 +1,169 @@
+"""A tenant that leaves ends its request at once, wherever that is, and costs nobody else anything."""
+
+import asyncio
+import contextlib
+import json
+
+import pytest
+from support.engine import running_engine
+from support.gateway import running_gateway
+from support.scripted_endpoint import ScriptedEndpoint, until
+from support.tenant import QUESTION, pool_over, request_bytes, tenant, wire
+
+STREAM = json.dumps({**QUESTION, "stream": True}).encode()
+LONG = json.dumps({**QUESTION, "stream": True, "max_tokens": 500, "ignore_eos": True}).encode()
+LARGE = json.dumps({**QUESTION, "messages": [{"role": "user", "content": "x" * (1 << 20)}]}).encode()
+JSON = b"Content-Type: application/json"
+EVENTS = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.fixture
+async def endpoint():
+    async with ScriptedEndpoint.listening() as endpoint:
+        yield endpoint
+
+
+@pytest.fixture
+async def gateway(endpoint):
+    async with running_gateway(pool_over(endpoint, slots={"perEndpoint": 1})) as gateway:
+        yield gateway
+
+
+def nothing_is_left(gateway):
+    return gateway.in_flight == 0 and gateway.dispatcher.admission.waiting == 0 and not gateway.gateway.broker._waiters
+
+
+@contextlib.asynccontextmanager
+async def running_request(gateway, endpoint, body=None):
+    """A tenant's connection and the endpoint's, with a request on its way."""
+    async with wire(gateway) as line:
+        sending = asyncio.create_task(line.send(request_bytes(body)))
+        peer = await endpoint.accept()
+        await peer.request()
+        await sending
+        assert gateway.in_flight == 1
+        yield line, peer
+
+
+class TestWhileItRuns:
+    @pytest.mark.parametrize("body", [None, STREAM, LARGE], ids=["unary", "stream", "large"])
+    async def test_before_any_answer(self, gateway, endpoint, body):
+        async with running_request(gateway, endpoint, body) as (line, peer):
+            line.leave()
+            await peer.gone()
+            await until(lambda: nothing_is_left(gateway))
+
+    @pytest.mark.parametrize("body", [None, STREAM], ids=["unary", "stream"])
+    async def test_between_headers_and_the_first_byte(self, gateway, endpoint, body):
+        async with running_request(gateway, endpoint, body) as (line, peer):
+            await peer.send(EVENTS)
+            line.leave()
+            await peer.gone()
+            await until(lambda: nothing_is_left(gateway))
+
+    async def test_in_the_middle_of_a_stream(self, gateway, endpoint):
+        async with running_request(gateway, endpoint, STREAM) as (line, peer):
+            await peer.send(EVENTS + b"a\r\ndata: {}\n\n\r\n")
+            await line.until(b"data: {}\n\n")
+            line.leave()
+            await peer.gone()
+            await until(lambda: nothing_is_left(gateway))
+
+    async def test_while_an_endpoint_is_being_connected_to(self, endpoint):
+        config = pool_over(endpoint, timeouts={"connect": "1h"})
+        async with running_gateway(config) as gateway, wire(gateway) as line:
+            connecting = asyncio.Event()
+
+            async def never(target, within):
+                connecting.set()
+                await asyncio.Event().wait()
+
+            gateway.gateway.client._connect = never
+            await line.send(request_bytes())
+            await connecting.wait()
+            line.leave()
+            await until(lambda: nothing_is_left(gateway))
+
+    async def test_the_slot_goes_to_whoever_waits(self, gateway, endpoint):
+        async with running_request(gateway, endpoint) as (line, peer), wire(gateway) as other:
+            await other.send(request_bytes(name="b"))
+            await until(lambda: gateway.dispatcher.admission.waiting == 1)
+            line.leave()
+            await peer.gone()
+            next_peer = await endpoint.accept()
+            await next_peer.request()
+            await next_peer.answer(b"served")
+            assert (await other.answer())[2] == b"served"
+
+    async def test_it_teaches_nothing_but_stays_charged(self, gateway, endpoint):
+        async with running_request(gateway, endpoint) as (line, _):
+            line.leave()
+            await until(lambda: nothing_is_left(gateway))
+        assert gateway.dispatcher.counts.charged > 0
+        assert gateway.dispatcher.counts.used == 0
+        assert not gateway.dispatcher.estimator._tenants
+
+
+class TestWhileItWaits:
+    @pytest.mark.parametrize("body", [None, STREAM, LARGE], ids=["unary", "stream", "large"])
+    async def test_its_place_is_free_at_once_and_it_is_not_charged(self, gateway, endpoint, body):
+        async with running_request(gateway, endpoint) as (first, peer), wire(gateway) as line:
+            charged = gateway.dispatcher.counts.charged
+            await line.send(request_bytes(body, name="b"))
+            await until(lambda: gateway.dispatcher.admission.waiting == 1)
+            line.leave()
+            await until(lambda: gateway.dispatcher.admission.waiting == 0)
+            await peer.answer(b"undisturbed")
+            assert (await first.answer())[2] == b"undisturbed"
+            counts = gateway.dispatcher.counts
+            assert (counts.dispatched, counts.removed, counts.charged) == (1, 1, charged)
+            assert nothing_is_left(gateway)
+
+
+class TestBeforeItIsWhole:
+    async def test_half_a_body_makes_no_state(self, gateway):
+        async with wire(gateway) as line:
+            await line.send(request_bytes(b"{", framing=b"Content-Length: 100"))
+            line.leave()
+        assert gateway.dispatcher.counts.arrived == 0
+
+
+async def test_a_tenant_that_leaves_after_its_answer_disturbs_nothing(gateway, endpoint):
+    async with running_request(gateway, endpoint) as (line, peer):
+        await peer.answer()
+        await line.answer()
+        line.leave()
+        async with wire(gateway) as other:
+            await other.send(request_bytes())
+            await peer.request()
+            await peer.answer(b"again")
+            assert (await other.answer())[2] == b"again"
+
+
+async def test_in_a_crowd_that_comes_and_goes_every_slot_comes_back():
+    """Some leave while they wait, some while they run, the others are all served; the engine is left with nothing."""
+    async with (
+        running_engine() as engine,
+        running_gateway(pool_over(engine.url, slots={"perEndpoint": 4})) as gateway,
+        contextlib.AsyncExitStack() as stack,
+    ):
+        clients = [await stack.enter_async_context(tenant(gateway, name)) for name in "abc"]
+
+        async def stay(number):
+            answer = await clients[number % 3].chat.completions.create(**{**QUESTION, "max_tokens": 20})
+            return answer.choices[0].message.content
+
+        async def leave(number):
+            async with wire(gateway) as line:
+                await line.send(request_bytes(LONG, JSON, name="abc"[number % 3]))
+                await asyncio.sleep(0.002 * (number % 20))  # Wherever it may be by then.
+                line.leave()
+
+        answers = await asyncio.gather(*((leave if number % 3 else stay)(number) for number in range(90)))
+        assert len(set(answers[::3])) == 1
+        await until(lambda: nothing_is_left(gateway))
+        await engine.until(lambda now: now.running == 0 and now.waiting == 0)
+        counts = gateway.dispatcher.counts
+        assert counts.dispatched == counts.completed
+        assert counts.arrived == counts.dispatched + counts.removed
+        assert counts.removed > 0
