@@ -6,6 +6,7 @@ reader what to do and never hold a credential or a prompt.
 
     GatewayError
       ConfigInvalid        the configuration cannot be used; lists every problem with its path
+      CannotStart          a port or a file that the process needs is not to be had
       UpstreamError        an exchange with an endpoint failed
         ConnectFailed        no connection: nothing was sent
         UpstreamBroken       the connection or its HTTP broke; says whether any byte of the answer came
@@ -34,6 +35,10 @@ class ConfigInvalid(GatewayError):
     def __init__(self, problems: list[str]) -> None:
         super().__init__("\n".join(problems))
         self.problems = problems
+
+
+class CannotStart(GatewayError):
+    """A port or a file that the process needs is not to be had."""
 
 
 class UpstreamError(GatewayError):

@@ -12,15 +12,15 @@ from pathlib import Path
 from fairpool_gateway.app.server import Options, run
 from fairpool_gateway.configwatch import read
 from fairpool_gateway.dispatcher import Request
-from fairpool_gateway.errors import ConfigInvalid
+from fairpool_gateway.errors import CannotStart, ConfigInvalid
 from fairpool_gateway.ordering import OrderingFactory
 from fairpool_gateway.sfq import Scheduler
 
-EXIT_CONFIG = 2
+EXIT_CANNOT_START, EXIT_CONFIG = 1, 2
 
 
 def main(arguments: Sequence[str] | None = None, *, ordering: OrderingFactory[Request] = Scheduler) -> int:
-    """Run the gateway; returns its exit status: 0, or 2 where the configuration cannot be used."""
+    """Run the gateway; returns its exit status: 0, 1 where it cannot start, 2 where its configuration is wrong."""
     parser = _parser()
     parsed = parser.parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s", stream=sys.stderr)
@@ -32,6 +32,9 @@ def main(arguments: Sequence[str] | None = None, *, ordering: OrderingFactory[Re
         if not parsed.check:
             run(config, _options(parsed), ordering=ordering)
             return 0
+    except CannotStart as problem:
+        print(f"fairpool-gateway: {problem}", file=sys.stderr)
+        return EXIT_CANNOT_START
     except ConfigInvalid as problem:
         print(f"{path} cannot be used:", file=sys.stderr)
         for line in problem.problems:

@@ -30,6 +30,7 @@ from fairpool_gateway.app.routes import tenant_routes
 from fairpool_gateway.config import PoolConfig
 from fairpool_gateway.decision_log import DecisionLog
 from fairpool_gateway.dispatcher import Request
+from fairpool_gateway.errors import CannotStart
 from fairpool_gateway.ordering import OrderingFactory
 from fairpool_gateway.sfq import Scheduler
 
@@ -117,7 +118,10 @@ async def _decision_log(config: PoolConfig, path: Path | None) -> AsyncIterator[
     if path is None:
         yield None
         return
-    file = LogFile(path)
+    try:
+        file = LogFile(path)
+    except OSError as error:
+        raise CannotStart(f"cannot write the decision log {path}: {error.strerror}") from error
     try:
         yield DecisionLog(file.write, pool=config.pool, weights=config.weights(), default_weight=config.default_weight)
     finally:
@@ -143,9 +147,16 @@ def http_server(app: AsgiApp, *, drain_seconds: int = 5) -> uvicorn.Server:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A listening socket, on a port that the kernel chooses if it is 0."""
+    """A listening socket, on a port that the kernel chooses if it is 0.
+
+    Raises:
+        CannotStart: the address cannot be had.
+    """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.create_server((host, port), family=family, backlog=2048)
+    try:
+        listening = socket.create_server((host, port), family=family, backlog=2048)
+    except OSError as error:
+        raise CannotStart(f"cannot listen on {host} port {port}: {error.strerror}") from error
     # Whoever takes nothing of an answer for so long is cut by the kernel, and so seen to have left.
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(UNREAD_SECONDS * 1000))
     return listening
