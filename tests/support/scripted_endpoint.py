@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
+import ssl
 import struct
 from collections.abc import AsyncIterator, Callable, Iterator
 
-from fairpool_gateway.upstream import Target
+from fairpool_gateway.upstream import Target, Tls
 
 PATIENCE = 10.0
 """Seconds after which a test that waits is taken to have failed."""
@@ -97,11 +98,16 @@ class ScriptedEndpoint:
 
     @classmethod
     @contextlib.asynccontextmanager
-    async def listening(cls) -> AsyncIterator[ScriptedEndpoint]:
-        """An endpoint on a port that the kernel chose; at the end everything is closed."""
+    async def listening(
+        cls, context: ssl.SSLContext | None = None, tls: Tls | None = None
+    ) -> AsyncIterator[ScriptedEndpoint]:
+        """An endpoint on a port that the kernel chose; at the end everything is closed.
+
+        With a `context` it listens for TLS; `tls` is how its target says that it proves itself.
+        """
         endpoint = cls()
-        server = await asyncio.start_server(endpoint._accept, "127.0.0.1", 0)
-        endpoint.target = Target("127.0.0.1", server.sockets[0].getsockname()[1])
+        server = await asyncio.start_server(endpoint._accept, "127.0.0.1", 0, ssl=context)
+        endpoint.target = Target("127.0.0.1", server.sockets[0].getsockname()[1], tls)
         try:
             yield endpoint
         finally:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import AsyncIterable
+from collections.abc import AsyncIterable, AsyncIterator
 from typing import Final, cast
 
 from fairpool_gateway.errors import UpstreamBroken, UpstreamError, UpstreamTimedOut
@@ -23,6 +23,9 @@ from fairpool_gateway.upstream.target import Target, Timeouts
 
 _CLOCK_STEP: Final = 0.001
 """Seconds. uvloop counts timers in whole milliseconds, so that they may fire a little early."""
+
+_PIECE: Final = 1 << 16
+"""Bytes. TLS takes what it is given at once, and tells that it is too much at the next write only."""
 
 
 class Connection(asyncio.Protocol):
@@ -71,11 +74,13 @@ class Connection(asyncio.Protocol):
         response = self._response = Response(self, self._loop, self._buffers, bodiless=head.startswith(b"HEAD "))
         self._timeouts = timeouts
         try:
-            if isinstance(body, bytes):
+            if not isinstance(body, bytes):
+                await self._upload(head, body)
+            elif self._target.tls is not None and len(body) > _PIECE:
+                await self._upload(head, _in_pieces(body))
+            else:
                 self._transport.writelines((head, body))
                 self._await_endpoint()
-            else:
-                await self._upload(head, body)
             await response.arrival()
         except BaseException:
             response.close()
@@ -225,3 +230,8 @@ class Connection(asyncio.Protocol):
             self._end(UpstreamTimedOut(f"silent for {self._timeouts.idle:g} s"))
         else:
             self._end(UpstreamTimedOut(f"no first byte within {self._timeouts.first_byte:g} s"))
+
+
+async def _in_pieces(body: bytes) -> AsyncIterator[bytes]:
+    for start in range(0, len(body), _PIECE):
+        yield body[start : start + _PIECE]

@@ -1,22 +1,37 @@
-"""Every test here runs on the loop of production and on the standard library's."""
+"""Every test here runs on the loop of production and on the standard library's, over plain TCP and over TLS."""
 
 import asyncio
 import math
 
 import pytest
 import uvloop
+from support.certificates import NAME, Authority
 from support.scripted_endpoint import PATIENCE, ScriptedEndpoint
 
-from fairpool_gateway.upstream import Client, Timeouts, request_head
+from fairpool_gateway.upstream import Client, Timeouts, Tls, request_head
 
 
 def pytest_asyncio_loop_factories(config, item):
     return {"uvloop": uvloop.new_event_loop, "asyncio": asyncio.new_event_loop}
 
 
+@pytest.fixture(scope="session")
+def authority(tmp_path_factory):
+    """Vouches for the endpoint."""
+    return Authority(tmp_path_factory.mktemp("authority"))
+
+
 @pytest.fixture
-async def endpoint():
-    async with ScriptedEndpoint.listening() as endpoint:
+def tls(authority):
+    """How the endpoint proves itself, over TLS."""
+    return Tls(str(authority.file), NAME)
+
+
+@pytest.fixture(params=["tcp", "tls"])
+async def endpoint(request, authority, tls):
+    """An endpoint over plain TCP, and one over TLS: there is no difference but in bytes on the wire."""
+    secured = (authority.serving(), tls) if request.param == "tls" else ()
+    async with ScriptedEndpoint.listening(*secured) as endpoint:
         yield endpoint
 
 

@@ -209,6 +209,7 @@ class TestBrokenAnswer:
             await task
         assert caught.value.answered is answered
 
+    @pytest.mark.parametrize("endpoint", ["tcp"], indirect=True)
     async def test_endpoint_that_stops_both_sending_and_taking_is_given_up_at_once(self, ask, endpoint):
         task = ask(bytes(32 * 1024 * 1024))
         peer = await endpoint.accept()

@@ -1,6 +1,7 @@
 """Connections are kept for the next exchange, and never used for one that they could spoil."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 from support.scripted_endpoint import until
@@ -71,7 +72,7 @@ class TestReuse:
         await task
 
     async def test_targets_do_not_share(self, ask, endpoint, used):
-        elsewhere = Target("localhost", endpoint.target.port)
+        elsewhere = replace(endpoint.target, host="localhost")
         task = ask(target=elsewhere)
         peer = await endpoint.accept()
         await peer.request()

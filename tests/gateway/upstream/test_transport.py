@@ -66,8 +66,8 @@ async def engine():
 
 
 @pytest.fixture
-async def http(client):
-    async with httpx.AsyncClient(transport=Transport(client), timeout=10) as http:
+async def http(client, tls):
+    async with httpx.AsyncClient(transport=Transport(client, tls), timeout=10) as http:
         yield http
 
 
@@ -133,14 +133,14 @@ class TestThroughHttpx:
         await peer.answer(headers=b"Set-Cookie: a=1\r\nSet-Cookie: b=2\r\n")
         assert (await task).headers.get_list("set-cookie") == ["a=1", "b=2"]
 
-    async def test_closing_httpx_leaves_the_client_to_its_owner(self, client, endpoint):
-        async with httpx.AsyncClient(transport=Transport(client)) as http:
+    async def test_closing_httpx_leaves_the_client_to_its_owner(self, client, endpoint, tls):
+        async with httpx.AsyncClient(transport=Transport(client, tls)) as http:
             task = asyncio.create_task(http.get(url(endpoint)))
             peer = await endpoint.accept()
             await peer.request()
             await peer.answer()
             await task
-        async with httpx.AsyncClient(transport=Transport(client)) as http:
+        async with httpx.AsyncClient(transport=Transport(client, tls)) as http:
             task = asyncio.create_task(http.get(url(endpoint)))
             await peer.request()
             await peer.answer(b"still there")
@@ -169,8 +169,8 @@ class TestThroughHttpx:
             await task
         await peer.gone()
 
-    async def test_no_limit_is_taken_as_such(self, client, endpoint):
-        async with httpx.AsyncClient(transport=Transport(client), timeout=None) as http:
+    async def test_no_limit_is_taken_as_such(self, client, endpoint, tls):
+        async with httpx.AsyncClient(transport=Transport(client, tls), timeout=None) as http:
             task = asyncio.create_task(http.get(url(endpoint)))
             peer = await endpoint.accept()
             await peer.request()
@@ -211,11 +211,16 @@ class TestFailures:
 
     async def test_other_scheme(self, http):
         with pytest.raises(httpx.UnsupportedProtocol):
-            await http.get("https://127.0.0.1/")
+            await http.get("ftp://127.0.0.1/")
+
+    async def test_https_without_a_say_whom_to_trust(self, client):
+        async with httpx.AsyncClient(transport=Transport(client)) as http:
+            with pytest.raises(httpx.UnsupportedProtocol):
+                await http.get("https://127.0.0.1/")
 
     def test_transport_needs_no_loop_to_be_made(self):
         assert Transport(Client())
 
 
 def url(endpoint):
-    return f"http://{endpoint.target}/"
+    return f"{'https' if endpoint.target.tls else 'http'}://{endpoint.target}/"
