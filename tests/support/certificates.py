@@ -43,8 +43,11 @@ class Authority:
         self.sign(*names, **options).configure_cert(context)
         return context
 
-    def trusted(self) -> ssl.SSLContext:
-        """What a client needs to trust it and nobody else."""
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    def trust(self, context: ssl.SSLContext) -> ssl.SSLContext:
+        """Have a context trust it too."""
         self._ca.configure_trust(context)
         return context
+
+    def trusted(self) -> ssl.SSLContext:
+        """What a client needs to trust it and nobody else."""
+        return self.trust(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))

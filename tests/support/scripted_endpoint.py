@@ -22,6 +22,12 @@ class Peer:
         self._reader = reader
         self._writer = writer
 
+    @property
+    def tls(self) -> ssl.SSLObject:
+        """What was agreed on, over TLS."""
+        agreed: ssl.SSLObject = self._writer.get_extra_info("ssl_object")
+        return agreed
+
     async def request(self) -> tuple[bytes, bytes]:
         """The head and, by its Content-Length, the body of the next request."""
         async with asyncio.timeout(PATIENCE):

@@ -95,7 +95,7 @@ class Client:
         except ssl.SSLError as error:
             raise ConnectFailed(in_words(error, target)) from error
         except (OSError, UnicodeError) as error:
-            raise ConnectFailed(f"no connection to {target}: {error}") from error
+            raise ConnectFailed(f"no connection to {target}: {str(error) or 'it was closed'}") from error
         self._connections.add(connection)
         connection.lost.add_done_callback(lambda _: self._connections.discard(connection))
         if self._closed:
