@@ -187,40 +187,40 @@ class Admission(Generic[R]):
                 "way here: no more may. Send fewer at once, or retry later.",
                 retry_after=self._drain.seconds(now, len(held.waiting)),
             )
-        few = self.waiting + requests <= bounds.max_requests
+        few = not requests or self.waiting < bounds.max_requests
         small = self.bytes + size <= bounds.max_bytes
         if few and small:
             return []
         tenants = len(self._held) + (tenant not in self._held)
         if (few or places * tenants <= bounds.max_requests) and (small or total * tenants <= bounds.max_bytes):
-            return self._take_from_who_holds_most(now, requests, size)
+            return self._take_from_who_holds_most(now, a_place=not few, size=size)
         raise QueueFull(
             "The queue of this pool is full. Retry later.", retry_after=self._drain.seconds(now, self.waiting)
         )
 
-    def _take_from_who_holds_most(self, now: float, requests: int, size: int) -> TurnedAway[R]:
+    def _take_from_who_holds_most(self, now: float, *, a_place: bool, size: int) -> TurnedAway[R]:
         """Have given up what is missing; no more than what comes, where more is here than a bound that is lower now."""
-        most_requests = max(self._bounds.max_requests, self.waiting)
         most_bytes = max(self._bounds.max_bytes, self.bytes)
         turned_away: TurnedAway[R] = []
-        for held in self._who_holds_most(lambda held: len(held.waiting)):
-            if self.waiting + requests <= most_requests:
-                break
+        if a_place:
+            held = next(self._who_holds_most(lambda held: len(held.waiting)))
             turned_away.append(self._give_up_request(now, held))
+        if self.bytes + size <= most_bytes:
+            return turned_away
         for held in self._who_holds_most(lambda held: held.bytes):
-            if self.bytes + size <= most_bytes:
-                break
             if held.uploads:
                 self._turn_upload_away(next(reversed(held.uploads)), self._displaced(now))
             else:
                 turned_away.append(self._give_up_request(now, held))
+            if self.bytes + size <= most_bytes:
+                break
         return turned_away
 
     def _who_holds_most(self, measure: Callable[[_Held[R]], int]) -> Iterator[_Held[R]]:
         """Whoever holds most, time and again. O(T) in T tenants for the first one and O(log T) for each further one."""
         heap = [(-measure(held), number, held) for number, held in enumerate(self._held.values())]
         heapify(heap)
-        while heap:
+        while True:
             _, number, held = heap[0]
             yield held
             heapreplace(heap, (-measure(held), number, held))

@@ -119,7 +119,7 @@ class Play:
         self.config = bounded(8, 600)
         self.admission = kind(self.config)
         self.book = Book()
-        self.displaced = 0
+        self.requests_given_up = self.uploads_given_up = 0
 
     def run(self, events: list[Event]) -> Play:
         """All of them."""
@@ -171,7 +171,8 @@ class Play:
     def state(self) -> State:
         """What is held now, in figures."""
         return State(
-            {tenant: (self.book.requests_of(tenant), self.book.bytes_of(tenant)) for tenant in self.book.tenants()}
+            {tenant: (self.book.requests_of(tenant), self.book.bytes_of(tenant)) for tenant in self.book.tenants()},
+            {upload: len(upload.body) for upload in self.book.uploads},
         )
 
     def check_refused(self, before: State, tenant: str, requests: int, size: int) -> None:
@@ -182,7 +183,7 @@ class Play:
         assert (
             mine[0] + requests > own.max_requests
             or mine[1] + size > own.max_bytes
-            or (before.requests + requests > queue.max_requests and (mine[0] + requests) * n > queue.max_requests)
+            or (requests and before.requests + 1 > queue.max_requests and (mine[0] + 1) * n > queue.max_requests)
             or (before.bytes + size > queue.max_bytes and (mine[1] + size) * n > queue.max_bytes)
         ), f"{tenant} was refused with {mine} of {n} tenants"
 
@@ -198,12 +199,19 @@ class Play:
         for each in given_up:
             assert each is [one for one in self.book.waiting if one.tenant == each.tenant][-1], "not the newest"
             self.book.waiting.remove(each)
-        self.displaced += len(given_up) + len(stopped)
+        self.requests_given_up += len(given_up)
+        self.uploads_given_up += len(stopped)
         now = self.state()
+        lacked_places = requests > 0 and before.requests + requests > queue.max_requests
+        lacked_bytes = before.bytes + size > queue.max_bytes
+        sizes = [each.size for each in given_up] + [before.uploads[each] for each in stopped]
+        assert not sizes or lacked_places or lacked_bytes, "nothing was missing"
+        assert lacked_bytes or len(given_up) + len(stopped) <= 1, "one place was missing"
+        assert lacked_places or before.bytes + size - sum(sizes) + max(sizes, default=0) > min(
+            queue.max_bytes, before.bytes + size - 1
+        ), "less would have been enough"
         for loser in {each.tenant for each in (*given_up, *stopped)}:
             requests_then = now.held.get(loser, (0, 0))[0] + 1
-            lacked_places = before.requests + requests > queue.max_requests
-            lacked_bytes = before.bytes + size > queue.max_bytes
             assert loser != tenant
             assert (lacked_places and requests_then * n > queue.max_requests) or (
                 lacked_bytes and before.held[loser][1] * n > queue.max_bytes
@@ -222,9 +230,10 @@ class Play:
 
 @dataclass(frozen=True)
 class State:
-    """What each tenant holds: requests and bytes."""
+    """What each tenant holds, requests and bytes, and each body on its way in."""
 
     held: dict[str, tuple[int, int]]
+    uploads: dict[Upload, int]
 
     @property
     def requests(self) -> int:
