@@ -1,49 +1,116 @@
-"""What the gateway sees at this moment, for whoever asks why a request waits or whether a key is still used."""
+"""What the gateway sees at this moment, for whoever asks why a request waits or failed, or whether a key is still used.
+
+All of it is bounded: tenants without a tally of their own are shown together, and of each only the last few requests
+are remembered. No prompt and no key is in it; of a model or a tenant, only what the gateway had found good.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 
-from fairpool_gateway.dispatcher import Dispatcher
+import msgspec
+
+from fairpool_gateway.dispatcher import Dispatcher, Request
+from fairpool_gateway.endpoints import Endpoint
+from fairpool_gateway.health import Standing
 from fairpool_gateway.identity import Directory
-from fairpool_gateway.sfq import Q
+from fairpool_gateway.sfq import Meter, Q
+from fairpool_gateway.tallies import Refusal
+
+R = TypeVar("R")
+
+MOST_METERS = 1000
+"""How many tenants the view of the pool shows, those that go next first."""
 
 
-def pool_view(dispatcher: Dispatcher) -> dict[str, Any]:
-    """Virtual time, the tenants that wait or lead (the next to go first) and the slots.
+class Clock:
+    """Turns moments of the gateway's monotonic clock into times that people read."""
+
+    def __init__(self, now: float, since_1970: float) -> None:
+        self.now = now
+        self._offset = since_1970 - now
+
+    def written(self, moment: float) -> str:
+        """The moment in UTC, to the millisecond."""
+        return _written(moment + self._offset, "milliseconds")
+
+
+def pool_view(dispatcher: Dispatcher, now: float) -> dict[str, Any]:
+    """Virtual time, the tenants that wait or lead (the next to go first) and the endpoints with their slots.
 
     Meters are in units of `1/q` token; a tenant's `lead` is how far its meter is ahead of virtual time, in tokens per
     weight.
     """
-    ordering = dispatcher.ordering
+    ordering, admission = dispatcher.ordering, dispatcher.admission
     meters = sorted(ordering.meters(), key=lambda meter: (meter.waiting == 0, meter.meter, meter.tenant))
     return {
         "pool": dispatcher.config.pool,
         "q": Q,
         "v": ordering.v,
         "waiting": ordering.waiting,
+        "retrying": dispatcher.retrying,
+        "held_bytes": admission.bytes,
+        "tenants": [_meter_view(meter, ordering.v) for meter in meters[:MOST_METERS]],
+        "endpoints": [_endpoint_view(endpoint, now) for endpoint in dispatcher.endpoints],
+    }
+
+
+def tenants_view(dispatcher: Dispatcher) -> dict[str, Any]:
+    """What each tenant asked for and got, its share by weight beside what it was charged for."""
+    tallies = list(dispatcher.tallies)
+    weights = dispatcher.config.weights()
+    total_weight, charged = sum(weights.values()), dispatcher.counts.charged
+    return {
+        "charged_tokens": charged,
         "tenants": [
             {
-                "tenant": meter.tenant,
-                "weight": meter.weight,
-                "waiting": meter.waiting,
-                "meter": meter.meter,
-                "lead": round((meter.meter - ordering.v) / Q, 3),
+                "tenant": tally.tenant or None,
+                "weight": weights.get(tally.tenant),
+                "share": _fraction(weights.get(tally.tenant, 0), total_weight),
+                "charged_share": _fraction(tally.counts.charged, charged),
+                "in_flight": tally.in_flight,
+                "waited_seconds": _fraction(tally.waits.microseconds, tally.counts.dispatched * 1_000_000),
+                **asdict(tally.counts),
+                "outcomes": dict(tally.outcomes),
             }
-            for meter in meters
+            for tally in tallies
         ],
-        "endpoints": [
-            {
-                "endpoint": endpoint.spec.id,
-                "address": f"{endpoint.spec.host}:{endpoint.spec.port}",
-                "slots": endpoint.spec.slots,
-                "in_flight": endpoint.in_flight,
-                "outstanding": endpoint.outstanding,
-            }
-            for endpoint in dispatcher.endpoints
-        ],
+    }
+
+
+def requests_view(
+    dispatcher: Dispatcher, clock: Clock, *, tenant: str | None = None, request: str | None = None
+) -> dict[str, Any]:
+    """The last dispatches and refusals, the newest first: all, or a tenant's, or those of one request.
+
+    A request is named by the `x-request-id` of its answer, or by its id in the decision log.
+    """
+    tallies = list(dispatcher.tallies)
+    dispatches = sorted(
+        (
+            each
+            for each in _of_all(tally.dispatches for tally in tallies)
+            if tenant in {None, each.tenant} and request in {None, each.id, each.given_id.decode()}
+        ),
+        key=lambda each: each.dispatched or 0.0,
+        reverse=True,
+    )
+    refusals = sorted(
+        (
+            each
+            for each in _of_all(tally.refusals for tally in tallies)
+            if tenant in {None, each.tenant} and request in {None, each.request}
+        ),
+        key=lambda each: each.at,
+        reverse=True,
+    )
+    return {
+        "dispatches": [_dispatch_view(each, clock) for each in dispatches],
+        "refusals": [_refusal_view(each, clock) for each in refusals],
     }
 
 
@@ -62,5 +129,63 @@ def keys_view(directory: Directory) -> dict[str, Any]:
     }
 
 
-def _written(moment: float) -> str:
-    return f"{datetime.fromtimestamp(moment, UTC):%Y-%m-%dT%H:%M:%SZ}"
+def _meter_view(meter: Meter, v: int) -> dict[str, Any]:
+    return {
+        "tenant": meter.tenant,
+        "weight": meter.weight,
+        "waiting": meter.waiting,
+        "meter": meter.meter,
+        "lead": round((meter.meter - v) / Q, 3),
+    }
+
+
+def _endpoint_view(endpoint: Endpoint, now: float) -> dict[str, Any]:
+    health = endpoint.health
+    return {
+        "endpoint": endpoint.spec.id,
+        "address": f"{endpoint.spec.host}:{endpoint.spec.port}",
+        "slots": endpoint.spec.slots,
+        "in_flight": endpoint.in_flight,
+        "outstanding": endpoint.outstanding,
+        "draining": endpoint.spec.draining,
+        "standing": health.standing.name.lower(),
+        "out_for_seconds": round(max(0.0, health.until - now), 1) if health.standing is Standing.EJECTED else 0,
+        "ejected": health.ejected,
+    }
+
+
+def _dispatch_view(request: Request, clock: Clock) -> dict[str, Any]:
+    return {
+        "request": request.given_id.decode(),
+        "id": request.id,
+        "tenant": request.tenant,
+        "model": request.shape.model,
+        "dispatched": clock.written(request.dispatched or 0.0),
+        "waited_seconds": round(request.waited, 3),
+        "cost": request.cost,
+        "endpoint": request.slot and request.slot.endpoint.spec.id,
+        "failed_on": [endpoint.spec.id for endpoint in request.tried],
+        "state": request.state.name.lower(),
+        "used": request.used and msgspec.structs.asdict(request.used),
+    }
+
+
+def _refusal_view(refusal: Refusal, clock: Clock) -> dict[str, Any]:
+    return {
+        "request": refusal.request,
+        "tenant": refusal.tenant or None,
+        "refused": clock.written(refusal.at),
+        "reason": refusal.reason,
+    }
+
+
+def _of_all(remembered: Iterable[Iterable[R]]) -> list[R]:
+    return [each for some in remembered for each in some]
+
+
+def _fraction(part: float, whole: float) -> float:
+    return round(part / whole, 4) if whole else 0.0
+
+
+def _written(since_1970: float, precision: str = "seconds") -> str:
+    return datetime.fromtimestamp(since_1970, UTC).isoformat(timespec=precision).replace("+00:00", "Z")

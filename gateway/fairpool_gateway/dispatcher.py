@@ -10,61 +10,25 @@ has been, and is not charged again.
 
 from __future__ import annotations
 
-import enum
 from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from fairpool_gateway.admission import Admission, TurnedAway, Upload
 from fairpool_gateway.config import PoolConfig
-from fairpool_gateway.cost import Estimator, Shape, Used
+from fairpool_gateway.cost import Estimator, Used
 from fairpool_gateway.decision_log import DecisionLog
 from fairpool_gateway.endpoints import Endpoint, Endpoints, EndpointSpec, Slot
 from fairpool_gateway.errors import NoEndpoint, Refused
 from fairpool_gateway.health import SUSPICIOUS
 from fairpool_gateway.ordering import OrderingFactory
 from fairpool_gateway.placement import choose
+from fairpool_gateway.request import Request, State
 from fairpool_gateway.retries import MOST_OTHERS, RetryBudget
 from fairpool_gateway.sfq import Decision, Scheduler
+from fairpool_gateway.tallies import Counts, Tallies
 
-
-class State(enum.Enum):
-    """Where a request is."""
-
-    NEW = enum.auto()
-    WAITING = enum.auto()
-    IN_FLIGHT = enum.auto()
-    RETRYING = enum.auto()
-    DONE = enum.auto()
-
-
-class Request:
-    """One request on its way through the pool.
-
-    Attributes:
-        id: unique in this process.
-        tenant: whose it is; the one it is queued under, once it arrived.
-        shape: what its body says about its cost.
-        size: bytes it holds while it waits.
-        waited: seconds from its arrival to its dispatch, once dispatched.
-        cost: what it was charged for, once dispatched.
-        tried: the endpoints on which it failed.
-        lost: whether a connection was lost after all of it was sent.
-    """
-
-    __slots__ = ("cost", "id", "lost", "shape", "size", "slot", "state", "tenant", "tried", "waited")
-
-    def __init__(self, request_id: str, tenant: str, shape: Shape, size: int) -> None:
-        self.id = request_id
-        self.tenant = tenant
-        self.shape = shape
-        self.size = size
-        self.state = State.NEW
-        self.slot: Slot | None = None
-        self.waited = 0.0
-        self.cost = 0
-        self.tried: tuple[Endpoint, ...] = ()
-        self.lost = False
+__all__ = ["Action", "Dispatcher", "Grant", "Refuse", "Request", "State"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,21 +50,6 @@ class Refuse:
 Action = Grant | Refuse
 
 
-@dataclass(slots=True)
-class Counts:
-    """What has happened so far, for metrics."""
-
-    arrived: int = 0
-    dispatched: int = 0
-    completed: int = 0
-    retried: int = 0
-    removed: int = 0
-    refused: int = 0
-    charged: int = 0
-    used: int = 0
-    waited: float = 0.0
-
-
 class Dispatcher:
     """The three layers of one pool, admission, ordering and placement, and what goes between them."""
 
@@ -108,7 +57,7 @@ class Dispatcher:
         self, config: PoolConfig, *, ordering: OrderingFactory[Request] = Scheduler, log: DecisionLog | None = None
     ) -> None:
         self.config = config
-        self.counts = Counts()
+        self.tallies: Tallies[Request] = Tallies(config)
         self.endpoints = Endpoints()
         self.estimator = Estimator(config.cost.model())
         self.admission: Admission[Request] = Admission(config)
@@ -122,6 +71,16 @@ class Dispatcher:
         self._retry_budget = RetryBudget()
         self._log = log
 
+    @property
+    def counts(self) -> Counts:
+        """What has happened so far in the whole pool."""
+        return self.tallies.total()
+
+    @property
+    def retrying(self) -> int:
+        """How many requests wait to be tried on another endpoint."""
+        return len(self._retrying)
+
     def receive(self, now: float, upload: Upload, piece: bytes) -> list[Action]:
         """A piece of a body came; afterwards the upload says whether it may go on."""
         if not upload.body:
@@ -134,8 +93,10 @@ class Dispatcher:
 
     def arrive(self, now: float, request: Request) -> list[Action]:
         """A request wants a slot."""
-        self.counts.arrived += 1
         request.tenant = tenant = self.ordering.identify(request.tenant)
+        request.tally = self.tallies.of(tenant)
+        request.tally.counts.arrived += 1
+        request.arrived = now
         try:
             turned_away = self.admission.enter(now, tenant, request, request.size)
         except Refused as refusal:
@@ -166,7 +127,8 @@ class Dispatcher:
         request.state = State.DONE
         self._give_back(now, request, request.slot, used)
         if used is not None:
-            self.counts.used += self.estimator.cost_of(used)
+            request.used = used
+            request.tally.used(request.cost, self.estimator.cost_of(used), used)
             self.estimator.learn(request.tenant, request.shape, used)
         return self._fill(now)
 
@@ -208,7 +170,7 @@ class Dispatcher:
         request.lost = request.lost or lost
         self._retrying[request] = now
         self._retry_budget.spend()
-        self.counts.retried += 1
+        request.tally.counts.retried += 1
         self._give_back(now, request, request.slot, None)
         return self._fill(now)
 
@@ -221,6 +183,7 @@ class Dispatcher:
         """These are the rules from now on; no meter moves (§5.1), and nothing is dropped but what waits suspended."""
         self._reweigh(now, self.config, config)
         self.config = config
+        self.tallies.configure(config)
         self.estimator.configure(config.cost.model())
         return self._turn_away(now, self.admission.configure(config))
 
@@ -265,6 +228,7 @@ class Dispatcher:
                 del self._retrying[request]
                 request.state = State.IN_FLIGHT
                 request.slot = endpoint.take(request.cost)
+                request.tally.in_flight += 1
                 actions.append(Grant(request, endpoint))
         return actions
 
@@ -279,7 +243,7 @@ class Dispatcher:
 
     def _give_back(self, now: float, request: Request, slot: Slot, used: Used | None) -> None:
         slot.give_back()
-        self.counts.completed += 1
+        request.tally.gave_back()
         if self._log:
             self._log.complete(now, request.tenant, request.id, slot.endpoint.spec.id, used)
 
@@ -289,11 +253,9 @@ class Dispatcher:
         request.cost = decision.cost
         request.slot = endpoint.take(decision.cost)
         self._retry_budget.earn()
+        request.dispatched = now
         request.waited = self.admission.dispatched(now, request)
-        counts = self.counts
-        counts.dispatched += 1
-        counts.charged += decision.cost
-        counts.waited += request.waited
+        request.tally.dispatched(request, request.waited, decision.cost)
         if self._log:
             self._log.dispatch(now, decision, request.id, self.ordering.v, endpoint.spec.id)
         return Grant(request, endpoint)
@@ -306,14 +268,13 @@ class Dispatcher:
 
     def _refuse(self, request: Request, refusal: Refused) -> Refuse:
         request.state = State.DONE
-        self.counts.refused += 1
         return Refuse(request, refusal)
 
     def _remove(self, now: float, request: Request) -> None:
         """Take a waiting request out of the order; no slot came free, so nothing is dispatched and no meter moves."""
         request.state = State.DONE
         self.ordering.remove(request.tenant, request)
-        self.counts.removed += 1
+        request.tally.counts.removed += 1
         if self._log:
             self._log.remove(now, request.tenant, request.id)
 

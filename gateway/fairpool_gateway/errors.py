@@ -82,6 +82,8 @@ class Refused(GatewayError):
     status: ClassVar[int]
     reason: ClassVar[str]
     type: ClassVar[str]
+    tenant: str | None = None
+    """Whose request it is, where who refuses it has found that out."""
 
     def __init__(self, message: str, *, param: str | None = None, retry_after: int | None = None) -> None:
         super().__init__(message)
@@ -131,7 +133,9 @@ class TenantSuspended(Refused):
     @classmethod
     def of(cls, tenant: str) -> Self:
         """The refusal of that tenant's requests."""
-        return cls(f"Tenant {tenant} is suspended. Ask those who run this pool.")
+        refusal = cls(f"Tenant {tenant} is suspended. Ask those who run this pool.")
+        refusal.tenant = tenant
+        return refusal
 
 
 class ModelNotFound(Refused):
@@ -197,6 +201,12 @@ class Draining(Refused):
     """The gateway shuts down."""
 
     status, reason, type = 503, "draining", "service_unavailable_error"
+
+
+class InternalError(Refused):
+    """A fault of the gateway itself, which its log describes."""
+
+    status, reason, type = 500, "internal_error", "server_error"
 
 
 class UpstreamFailed(Refused):

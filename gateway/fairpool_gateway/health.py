@@ -37,14 +37,16 @@ class Health:
         standing: whether it is given work.
         until: when its time out of the pool ends, while it is ejected.
         trial_runs: whether the trial request is in flight.
+        ejected: how often it was taken out of the pool, ever.
     """
 
-    __slots__ = ("_ejections", "_witness", "standing", "trial_runs", "until")
+    __slots__ = ("_ejections", "_witness", "ejected", "standing", "trial_runs", "until")
 
     def __init__(self) -> None:
         self.standing = Standing.GOOD
         self.until = 0.0
         self.trial_runs = False
+        self.ejected = 0
         self._ejections = 0
         self._witness: str | None = None
 
@@ -87,3 +89,4 @@ class Health:
         self.standing = Standing.EJECTED
         self.until = now + min(LONGEST_EJECTION, FIRST_EJECTION * 2.0**self._ejections)
         self._ejections += 1
+        self.ejected += 1

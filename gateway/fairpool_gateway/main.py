@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import logging
 import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from fairpool_gateway import logs
 from fairpool_gateway.app.server import Options, run
 from fairpool_gateway.configwatch import read
 from fairpool_gateway.dispatcher import Request
@@ -23,9 +23,7 @@ def main(arguments: Sequence[str] | None = None, *, ordering: OrderingFactory[Re
     """Run the gateway; returns its exit status: 0, 1 where it cannot start, 2 where its configuration is wrong."""
     parser = _parser()
     parsed = parser.parse_args(arguments)
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s", stream=sys.stderr)
-    for library in ("uvicorn", "watchfiles"):
-        logging.getLogger(library).setLevel(logging.WARNING)
+    logs.set_up(sys.stderr, parsed.log_format, parsed.log_level)
     path: Path = parsed.config
     try:
         config = read(path, strict=True)
@@ -68,6 +66,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--admin-host", default="127.0.0.1", help="where health and metrics are (default: %(default)s)")
     parser.add_argument("--admin-port", type=int, default=8081, help="0: chosen by the kernel (default: %(default)s)")
     parser.add_argument("--decision-log", type=Path, metavar="FILE", help="write every decision there, as JSON lines")
+    parser.add_argument("--log-format", choices=("text", "json"), default="text", help="(default: %(default)s)")
+    parser.add_argument(
+        "--log-level",
+        choices=("debug", "info", "warning", "error"),
+        default="info",
+        help="info tells each refusal too, a flood of them once a second (default: %(default)s)",
+    )
     parser.add_argument(
         "--in-pod",
         action=argparse.BooleanOptionalAction,

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+from collections import Counter
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
@@ -45,6 +46,11 @@ class RunningGateway:
     def in_flight(self) -> int:
         """Slots taken on all endpoints."""
         return sum(endpoint.in_flight for endpoint in self.dispatcher.endpoints)
+
+    @property
+    def outcomes(self) -> Counter[str]:
+        """How requests ended, by reason."""
+        return sum((tally.outcomes for tally in self.dispatcher.tallies), Counter())
 
     async def admin(self, path: str) -> httpx.Response:
         """GET a path of the admin port."""

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from typing import Any
 
 from fastapi import FastAPI
 from fastapi.responses import JSONResponse, Response
 
 from fairpool_gateway.app.gateway import Gateway
+from fairpool_gateway.app.routes import NO_TELEMETRY
 from fairpool_gateway.app.shutdown import Phase
-from fairpool_gateway.debug import keys_view, pool_view
+from fairpool_gateway.debug import Clock, keys_view, pool_view, requests_view, tenants_view
 from fairpool_gateway.metrics import exposition
 
 
 def admin_routes(gateway: Gateway) -> FastAPI:
     """The FastAPI application of the admin port."""
-    app = FastAPI(title="FairPool gateway, admin")
-    dispatcher = gateway.broker.dispatcher
-    scrape = exposition(dispatcher, gateway.refusals, lambda: gateway.config_problem is None)
+    app = FastAPI(title="FairPool gateway, admin", telemetry=NO_TELEMETRY)
+    dispatcher, loop = gateway.broker.dispatcher, asyncio.get_running_loop()
+    scrape = exposition(
+        dispatcher,
+        config_is_current=lambda: gateway.config_problem is None,
+        buffered=lambda: gateway.client.buffered,
+    )
 
     @app.get("/healthz", summary="Whether the process answers at all")
     async def healthz() -> dict[str, str]:
@@ -41,7 +48,15 @@ def admin_routes(gateway: Gateway) -> FastAPI:
 
     @app.get("/debug/pool", summary="Virtual time, meters, queues and slots")
     async def debug_pool() -> dict[str, Any]:
-        return pool_view(dispatcher)
+        return pool_view(dispatcher, loop.time())
+
+    @app.get("/debug/tenants", summary="What each tenant asked for and got")
+    async def debug_tenants() -> dict[str, Any]:
+        return tenants_view(dispatcher)
+
+    @app.get("/debug/requests", summary="The last dispatches and refusals, by tenant or by x-request-id")
+    async def debug_requests(tenant: str | None = None, request: str | None = None) -> dict[str, Any]:
+        return requests_view(dispatcher, Clock(loop.time(), time.time()), tenant=tenant, request=request)
 
     @app.get("/debug/keys", summary="When each key ends and was last used")
     async def debug_keys() -> dict[str, Any]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import secrets
 import time
-from collections import Counter
 from itertools import count
 
 from fairpool_gateway.app.credential import read_credential
@@ -18,7 +19,11 @@ from fairpool_gateway.errors import ConfigInvalid, Refused
 from fairpool_gateway.identity import Directory, Headers
 from fairpool_gateway.ordering import OrderingFactory
 from fairpool_gateway.sfq import Scheduler
+from fairpool_gateway.tallies import NOBODY, Tally
+from fairpool_gateway.tracing import Tracing
 from fairpool_gateway.upstream import Client, Target
+
+log = logging.getLogger(__name__)
 
 
 class Gateway:
@@ -31,6 +36,7 @@ class Gateway:
         ordering: OrderingFactory[Request] = Scheduler,
         log: DecisionLog | None = None,
         in_pod: bool = False,
+        tracing: Tracing | None = None,
     ) -> None:
         self.config = config
         self.credential = read_credential(config.endpoint_credential)
@@ -40,9 +46,10 @@ class Gateway:
         self.client = Client()
         self.broker = Broker(Dispatcher(config, ordering=ordering, log=log))
         self.broker.replace_endpoints(_endpoint_specs(config))
-        self.refusals: Counter[str] = Counter()
+        self.tracing = tracing or Tracing()
         self.config_problem: str | None = None
         self.shutdown = Shutdown(in_pod=in_pod)
+        self._loop = asyncio.get_running_loop()
         self._run = secrets.token_hex(4)
         self._numbers = count(1)
 
@@ -77,9 +84,17 @@ class Gateway:
         """An id that no other request of this pool has had."""
         return f"req-{self._run}-{next(self._numbers)}"
 
-    def count_refusal(self, refusal: Refused) -> None:
-        """Note one refusal, by its reason."""
-        self.refusals[refusal.reason] += 1
+    def tally_of(self, tenant: str | None) -> Tally[Request]:
+        """Where a tenant's requests count; None: nobody knows whose they are."""
+        tallies = self.broker.dispatcher.tallies
+        return tallies.nobody if tenant is None else tallies.of(tenant)
+
+    def refused(self, refusal: Refused, tenant: str | None, request_id: bytes) -> None:
+        """Note one refusal, by its reason and by whose request it was."""
+        tenant, request = tenant or refusal.tenant, request_id.decode()
+        self.tally_of(tenant).refused(self._loop.time(), tenant or NOBODY, request, refusal.reason)
+        fields = {"request": request, "tenant": tenant, "reason": refusal.reason}
+        log.info("request %s of tenant %s was refused: %s", request, tenant, refusal.reason, extra=fields)
 
     def host_of(self, spec: EndpointSpec) -> bytes:
         """The Host header for an endpoint."""
@@ -89,6 +104,7 @@ class Gateway:
         """End what runs in the background."""
         self.broker.close()
         await self.client.aclose()
+        await asyncio.to_thread(self.tracing.close)
 
 
 def _endpoint_specs(config: PoolConfig) -> list[EndpointSpec]:

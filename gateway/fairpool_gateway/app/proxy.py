@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from functools import partial
 from typing import Any
 
@@ -20,18 +20,21 @@ from fairpool_gateway.app.body import read_body
 from fairpool_gateway.app.connection import connection_of
 from fairpool_gateway.app.events import WholeEvents, can_be_appended_to
 from fairpool_gateway.app.gateway import Gateway
+from fairpool_gateway.app.routes import INTERNAL_ERROR
 from fairpool_gateway.app.shutdown import Phase, closing
 from fairpool_gateway.cost import Api, Shape, read_shape
 from fairpool_gateway.dispatcher import Request
 from fairpool_gateway.endpoints import Endpoint
 from fairpool_gateway.errors import (
     Draining,
+    InternalError,
     ModelNotFound,
     PoolSuspended,
     Refused,
     TenantGone,
     UpstreamError,
 )
+from fairpool_gateway.tallies import ANSWER_BROKEN, ANSWERED, TENANT_GONE
 from fairpool_gateway.upstream import Response, Target, Timeouts, request_head
 from fairpool_gateway.usage import UsageReader, usage_reader
 
@@ -84,22 +87,37 @@ class _Exchange:
         self._tenant_left = False
         self._made_id = gateway.new_request_id()
         self._id = headers.request_id(scope["headers"], self._made_id)
+        self._tenant: str | None = None
+        self._request: Request | None = None
+        self._answering = False
+        self._loop = asyncio.get_running_loop()
+        self._trace = gateway.tracing.begin(scope["headers"], api, scope["path"], self._id)
 
     async def run(self) -> None:
         """Answer the tenant, whatever happens."""
+        outcome = Draining.reason
         try:
-            await self._serve()
+            outcome = await self._serve()
+            self._count(outcome)
         except TenantGone:
-            return
+            outcome = TENANT_GONE
+            self._count(outcome)
         except Refused as refusal:
-            self._gateway.count_refusal(refusal)
-            await send_refusal(self._send, refusal, self._id)
+            outcome = refusal.reason
+            await self._refuse(refusal)
+        except Exception:
+            outcome = InternalError.reason
+            log.exception("a fault of the gateway ended request %s", self._id.decode())
+            await self._fail()
+        finally:
+            self._trace.end(self._tenant, outcome)
 
-    async def _serve(self) -> None:
+    async def _serve(self) -> str:
+        """Have an endpoint answer; returns how that ended."""
         gateway, scope = self._gateway, self._scope
         if gateway.shutdown.phase is Phase.DRAINING:
             raise Draining("This gateway is shutting down. Retry: another one takes over.", retry_after=1)
-        tenant = gateway.identify(scope["headers"])
+        tenant = self._tenant = gateway.identify(scope["headers"])
         if gateway.config.suspend:
             raise PoolSuspended.of(gateway.config.pool)
         most = gateway.config.queue.max_request_bytes
@@ -110,13 +128,15 @@ class _Exchange:
                 f"The model {shape.model[:100]!r} is not served here. GET /v1/models lists those that are.",
                 param="model",
             )
-        request = Request(self._made_id, tenant, shape, len(body))
+        request = self._request = Request(self._made_id, tenant, shape, len(body), self._id)
+        self._trace.waits(request)
         task = asyncio.current_task()
         assert task is not None
         self._connection.watch(partial(self._leave, task))
         try:
             endpoint = await gateway.broker.acquire(request)
-            await self._forward(request, endpoint, body)
+            self._trace.dispatched(request)
+            return await self._forward(request, endpoint, body)
         except asyncio.CancelledError:
             if not self._tenant_left:
                 raise
@@ -131,7 +151,7 @@ class _Exchange:
         self._tenant_left = True
         task.cancel()
 
-    async def _forward(self, request: Request, endpoint: Endpoint, body: bytes) -> None:
+    async def _forward(self, request: Request, endpoint: Endpoint, body: bytes) -> str:
         """Send the request to its endpoint, or where that fails to others, and pass the answer on."""
         gateway, target, timeouts = self._gateway, self._target(), self._timeouts(request.shape)
 
@@ -139,23 +159,31 @@ class _Exchange:
             sent = headers.for_endpoint(
                 self._scope["headers"], gateway.host_of(to.spec), len(body), self._id, gateway.credential
             )
-            head = request_head(b"POST", target, sent)
-            return await gateway.client.send(Target(to.spec.host, to.spec.port), head, body, timeouts)
+            head = request_head(b"POST", target, self._trace.sends(to.spec, sent))
+            try:
+                response = await gateway.client.send(Target(to.spec.host, to.spec.port), head, body, timeouts)
+            except UpstreamError as error:
+                self._trace.failed(error)
+                raise
+            self._trace.answered(response.status)
+            return response
 
         response = await answer(gateway.broker, request, endpoint, send)
         try:
-            await self._pass_on(request, response)
+            return await self._pass_on(request, response)
         finally:
             response.close()
 
-    async def _pass_on(self, request: Request, response: Response) -> None:
-        """The answer as it comes; one that breaks ends so that the tenant notices."""
+    async def _pass_on(self, request: Request, response: Response) -> str:
+        """The answer as it comes; one that breaks ends so that the tenant notices. Returns which of both it did."""
         events = WholeEvents() if can_be_appended_to(response.headers) else None
+        self._answering = True
+        self._trace.told(response.status)
         await self._send(
             {
                 "type": "http.response.start",
                 "status": response.status,
-                "headers": headers.for_tenant(response.headers, self._id),
+                "headers": [*headers.for_tenant(response.headers, self._id), *self._timing()],
             }
         )
         # The slot goes back at the endpoint's last byte, whether a slow tenant has taken it or not.
@@ -172,12 +200,16 @@ class _Exchange:
                     await self._send({"type": "http.response.body", "body": data, "more_body": not last})
         except UpstreamError as error:
             endpoint = request.slot and request.slot.endpoint.spec.id
-            log.warning("the answer to %s broke on %s: %s", self._made_id, endpoint, error)
+            given_id = self._id.decode()
+            fields = {"request": given_id, "tenant": request.tenant, "endpoint": endpoint}
+            log.warning("the answer to %s broke on %s: %s", given_id, endpoint, error, extra=fields)
             if events is None:
                 await self._connection.cut()
             else:
                 body = events.broken(f"The stream broke: {error}")
                 await self._send({"type": "http.response.body", "body": body, "more_body": False})
+            return ANSWER_BROKEN
+        return ANSWERED
 
     def _usage_reader(self, response: Response) -> UsageReader:
         content_type = headers.first(response.headers, b"content-type") or b""
@@ -191,7 +223,35 @@ class _Exchange:
             used = reading.used or self._gateway.broker.dispatcher.estimator.from_events(
                 request.tenant, request.shape, reading.events
             )
+        self._trace.finished(used)
         self._gateway.broker.complete(request, used)
+
+    def _count(self, outcome: str) -> None:
+        self._gateway.tally_of(self._tenant).outcomes[outcome] += 1
+
+    async def _refuse(self, refusal: Refused) -> None:
+        self._gateway.refused(refusal, self._tenant, self._id)
+        self._trace.told(refusal.status)
+        await send_refusal(self._send, refusal, self._id, self._timing())
+
+    async def _fail(self) -> None:
+        """End what the gateway cannot: with an answer, or where one has begun by breaking it off."""
+        if self._answering:
+            self._count(InternalError.reason)
+            await self._connection.cut()
+        else:
+            await self._refuse(InternalError(INTERNAL_ERROR))
+
+    def _timing(self) -> list[tuple[bytes, bytes]]:
+        """How long the request waited in the queue, and from its slot to the first byte of its answer."""
+        request = self._request
+        if request is None:
+            return []
+        now = self._loop.time()
+        if request.dispatched is None:
+            return [(b"server-timing", b"queue;dur=%.0f" % (1000 * (now - request.arrived)))]
+        queue, engine = 1000 * request.waited, 1000 * (now - request.dispatched)
+        return [(b"server-timing", b"queue;dur=%.0f, engine;dur=%.0f" % (queue, engine))]
 
     def _target(self) -> bytes:
         """The path as it was found to be allowed, not as it was written, and the query as it came."""
@@ -208,8 +268,8 @@ class _Exchange:
         )
 
 
-async def send_refusal(send: Send, refusal: Refused, request_id: bytes) -> None:
-    """Answer with a refusal, in OpenAI's error shape."""
+async def send_refusal(send: Send, refusal: Refused, request_id: bytes, more: Iterable[tuple[bytes, bytes]]) -> None:
+    """Answer with a refusal, in OpenAI's error shape, and with more headers than its own."""
     body = refusal.body()
     await send(
         {
@@ -219,6 +279,7 @@ async def send_refusal(send: Send, refusal: Refused, request_id: bytes) -> None:
                 *refusal.headers(spread=random.random()),  # noqa: S311 - guards nothing
                 (b"x-request-id", request_id),
                 (b"content-length", b"%d" % len(body)),
+                *more,
             ],
         }
     )

@@ -8,16 +8,22 @@ from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.responses import Response
+from fastapi.telemetry import TelemetryConfig
 from starlette.exceptions import HTTPException
 
 from fairpool_gateway.app import headers
 from fairpool_gateway.app.gateway import Gateway
-from fairpool_gateway.errors import NotFound, Refused
+from fairpool_gateway.errors import InternalError, NotFound, Refused
+
+INTERNAL_ERROR = "This gateway failed. Report it to those who run it, with the x-request-id of this answer."
+
+NO_TELEMETRY: TelemetryConfig = {"tracing": False, "metrics": False, "logs": False, "auto_configure": False}
+"""FastAPI's own would send URLs and exceptions, with whatever is in them, to wherever `OTEL_*` says."""
 
 
 def tenant_routes(gateway: Gateway) -> FastAPI:
     """The FastAPI application that the proxy hands on to."""
-    app = FastAPI(title="FairPool gateway", openapi_url=None, redirect_slashes=False)
+    app = FastAPI(title="FairPool gateway", openapi_url=None, redirect_slashes=False, telemetry=NO_TELEMETRY)
     created = int(time.time())
 
     @app.get("/v1/models")
@@ -47,12 +53,17 @@ def tenant_routes(gateway: Gateway) -> FastAPI:
             ),
         )
 
+    @app.exception_handler(Exception)
+    async def failed(request: Request, _: Exception) -> Response:
+        return _answer(request, InternalError(INTERNAL_ERROR))
+
     def _answer(request: Request, refusal: Refused) -> Response:
-        gateway.count_refusal(refusal)
+        request_id = _request_id(request)
+        gateway.refused(refusal, None, request_id.encode())
         answer = Response(refusal.body(), refusal.status, media_type="application/json")
         own = refusal.headers(spread=random.random())  # noqa: S311 - guards nothing
         answer.raw_headers.extend(header for header in own if header[0] != b"content-type")
-        answer.headers["x-request-id"] = _request_id(request)
+        answer.headers["x-request-id"] = request_id
         return answer
 
     def _request_id(request: Request) -> str:

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import gc
 import logging
+import os
 import signal
 import socket
 from collections.abc import AsyncIterator, Iterator
@@ -31,8 +32,10 @@ from fairpool_gateway.config import PoolConfig
 from fairpool_gateway.decision_log import DecisionLog
 from fairpool_gateway.dispatcher import Request
 from fairpool_gateway.errors import CannotStart
+from fairpool_gateway.logs import log_unhandled
 from fairpool_gateway.ordering import OrderingFactory
 from fairpool_gateway.sfq import Scheduler
+from fairpool_gateway.tracing import configured
 
 log = logging.getLogger(__name__)
 
@@ -76,12 +79,14 @@ async def serve(config: PoolConfig, options: Options, *, ordering: OrderingFacto
     """Serve on the running loop until SIGTERM or SIGINT."""
     BoundedProtocol.most_connections = raise_descriptor_limit()
     async with _decision_log(config, options.decision_log) as decision_log:
-        gateway = Gateway(config, ordering=ordering, log=decision_log, in_pod=options.in_pod)
+        tracing = configured(os.environ, config.pool)
+        gateway = Gateway(config, ordering=ordering, log=decision_log, in_pod=options.in_pod, tracing=tracing)
         tenants = http_server(Proxy(gateway, tenant_routes(gateway)), drain_seconds=options.drain_seconds)
         admin = http_server(admin_routes(gateway))
         stop = asyncio.Event()
 
         loop = asyncio.get_running_loop()
+        loop.set_exception_handler(log_unhandled)
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, stop.set)
 

@@ -95,9 +95,11 @@ class TestMetrics:
         async with crowd() as (gateway, _):
             seen = await metrics(gateway)
             (endpoint,) = gateway.dispatcher.endpoints
-            assert seen["fairpool_requests_waiting",] == 4
+            waiting = {name: seen["fairpool_waiting_requests", name] for name in "abc"}
+            assert waiting == {"a": 1, "b": 1, "c": 2}
+            assert seen["fairpool_in_flight_requests", "a"] == 1
             assert seen["fairpool_endpoint_slots", endpoint.spec.id] == 1
-            assert seen["fairpool_endpoint_in_flight", endpoint.spec.id] == 1
+            assert seen["fairpool_endpoint_in_flight_requests", endpoint.spec.id] == 1
             assert seen["fairpool_endpoint_outstanding_tokens", endpoint.spec.id] == endpoint.outstanding > 0
 
     async def test_what_has_happened(self):
@@ -106,11 +108,14 @@ class TestMetrics:
                 for _ in range(3):
                     await client.chat.completions.create(**QUESTION)
             seen = await metrics(gateway)
-            for name in ("arrived", "dispatched", "completed"):
-                assert seen[f"fairpool_requests_{name}_total",] == 3
-            assert seen["fairpool_charged_tokens_total",] > 0
+            for name in ("arrivals", "dispatches"):
+                assert seen[f"fairpool_{name}_total", "a"] == 3
+            assert seen["fairpool_outcomes_total", "answered", "a"] == 3
+            assert seen["fairpool_charged_tokens_total", "a"] > 0
             counted = engine.tokens()[""]
-            assert seen["fairpool_used_tokens_total",] == counted["prompt"] + 2 * counted["generation"]
+            assert seen["fairpool_input_tokens_total", "a"] == counted["prompt"]
+            assert seen["fairpool_output_tokens_total", "a"] == counted["generation"]
+            assert seen["fairpool_used_tokens_total", "a"] == counted["prompt"] + 2 * counted["generation"]
 
 
 async def test_tenants_cannot_reach_it():
