@@ -25,6 +25,7 @@ class EndpointSpec:
         port: where it listens.
         slots: how many requests it may have outstanding.
         draining: whether it is to finish what it runs and get no more.
+        over_tls: whether it is reached over TLS.
     """
 
     id: str
@@ -32,6 +33,7 @@ class EndpointSpec:
     port: int
     slots: int
     draining: bool = False
+    over_tls: bool = False
 
 
 class Endpoint:

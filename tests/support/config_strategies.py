@@ -74,11 +74,12 @@ def pool_documents(draw: st.DrawFn) -> dict[str, Any]:
             for number in range(draw(st.integers(1, 3)) if with_keys else 0)
         ]
         tenants.append({"name": name, "keys": keys, **draw(what_tenants_may_have)})
+    scheme = draw(st.sampled_from(["http", "https"]))
     endpoints = [
         {
             "name": name,
-            "url": f"http://{draw(st.sampled_from(['10.0.0.1', 'engine.local', '[fd00::1]']))}:{8000 + number}",
-            **draw(st.fixed_dictionaries({}, optional={"slots": st.integers(1, 10_000)})),
+            "url": f"{scheme}://{draw(st.sampled_from(['10.0.0.1', 'engine.local', '[fd00::1]']))}:{8000 + number}",
+            **draw(st.fixed_dictionaries({}, optional={"slots": st.integers(1, 10_000), "drain": st.booleans()})),
         }
         for number, name in enumerate(draw(_unique(names, max_size=3)))
     ]
@@ -103,6 +104,10 @@ def pool_documents(draw: st.DrawFn) -> dict[str, Any]:
                 "contextLength": st.integers(1, 1_000_000),
             },
         ),
+        "probe": st.fixed_dictionaries(
+            {},
+            optional={"path": st.sampled_from(["/", "/health", "/v1/ping?x=1"]), "interval": durations},
+        ),
         "defaultWeight": weights,
         "suspend": st.booleans(),
         "endpointCredential": st.fixed_dictionaries({"fromFile": st.just("/run/secrets/engine")})
@@ -113,6 +118,7 @@ def pool_documents(draw: st.DrawFn) -> dict[str, Any]:
         tenants=tenants,
         endpoints=endpoints,
         authentication=authentication,
+        **({"endpointTls": {"caFile": "/ca.pem", "serverName": "engine.local"}} if scheme == "https" else {}),
         **draw(st.fixed_dictionaries({}, optional=optional)),
     )
 

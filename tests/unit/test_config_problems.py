@@ -14,6 +14,7 @@ from fairpool_gateway.errors import ConfigInvalid
 
 DIGEST = digest_of("a key")
 HOW_TO_DIGEST = """'sha256:' and the 64 hex digits that `printf %s "$KEY" | sha256sum` prints"""
+TLS = {"caFile": "/etc/fairpool/ca.pem", "serverName": "engine.local"}
 NAME = "at most 320 letters, digits and . _ - / @ : with a letter or digit at either end"
 
 
@@ -29,6 +30,10 @@ def document(**fields):
 
 def endpoint(url, **fields):
     return {"endpoints": [{"name": "e", "url": url, **fields}]}
+
+
+def over_tls(**fields):
+    return {**endpoint("https://h:1"), "endpointTls": {**TLS, **fields}}
 
 
 def tenants(*listed):
@@ -137,11 +142,30 @@ FIELDS = [
     ({"endpointCredential": {"value": "sk-hidden"}}, "endpointCredential: has a field that is not known here; there are fromFile, fromEnvironment"),
     ({"endpointCredential": {"fromFile": "sk-hidden"}}, "endpointCredential.fromFile: must be the absolute path of a file, such as /run/secrets/engine; no credential belongs here"),
     ({"endpointCredential": {"fromEnvironment": "sk-hidden"}}, "endpointCredential.fromEnvironment: must be the name of a variable, such as ENGINE_KEY; no credential belongs here"),
-    (endpoint("https://h:1"), "endpoints[0].url: https to endpoints is not there yet; use http://HOST:PORT on a network you trust (endpoint e)"),
-    (endpoint("http://h:1/v1"), "endpoints[0].url: must be http://HOST:PORT, without a path: each request brings its own (endpoint e)"),
-    (endpoint("http://me:hidden@h:1"), "endpoints[0].url: must be http://HOST:PORT, without a user name or a password (endpoint e)"),
+    (
+        endpoint("https://h:1"),
+        "endpointTls: is missing: endpoints[0].url is https, so give caFile, which holds the authorities to trust, and serverName, which certificates have to be for",
+    ),
+    ({"endpointTls": TLS}, "endpointTls: means nothing: no endpoint's url is https; remove it, or write https there"),
+    (over_tls(caFile="ca.pem"), "endpointTls.caFile: must be the absolute path of a file of certificates in PEM, such as /etc/fairpool/ca.pem"),
+    (over_tls(caFile=None), "endpointTls.caFile: must be text, not nothing"),
     *(
-        (endpoint(url), "endpoints[0].url: must be http://HOST:PORT (endpoint e)")
+        (over_tls(serverName=name), f"endpointTls.serverName: must be a DNS name or an IP address that certificates are for, not '{name}'")
+        for name in ("", "*.local", "engine local", "engine..local", ".local", "engine:8443", "[::1]", "https://engine")
+    ),
+    ({**over_tls(), "endpointTls": {"caFile": "/ca.pem"}}, "endpointTls.serverName: is missing: give the name that the endpoints' certificates are for"),
+    ({**over_tls(), "endpointTls": {"serverName": "n"}}, "endpointTls.caFile: is missing: give the path of a file with the certificates of the authorities to trust"),
+    ({**over_tls(), "endpointTls": {**TLS, "insecure": True}}, "endpointTls.insecure: is not a field here; there are caFile, serverName"),
+    *(
+        ({"probe": {"path": path}}, f"probe.path: must be a path such as /health, not {ascii(path)}")
+        for path in ("", "health", "/a b", "/a#b", "/\xe4")
+    ),
+    ({"probe": {"interval": 5}}, "probe.interval: has no unit: write 5s if you mean seconds"),
+    (endpoint("http://h:1", drain="yes"), "endpoints[0].drain: must be true or false, not 'yes' (endpoint e)"),
+    (endpoint("http://h:1/v1"), "endpoints[0].url: must be http://HOST:PORT or https://HOST:PORT, without a path: each request brings its own (endpoint e)"),
+    (endpoint("http://me:hidden@h:1"), "endpoints[0].url: must be http://HOST:PORT or https://HOST:PORT, without a user name or a password (endpoint e)"),
+    *(
+        (endpoint(url), "endpoints[0].url: must be http://HOST:PORT or https://HOST:PORT (endpoint e)")
         for url in ("", "h:1", "http://h", "http://:1", "http://h:0", "http://h:99999", "http://[h]:1", "ftp://h:1", "http://h h:1")
     ),
     (endpoint("http://h:1", slots=0), "endpoints[0].slots: must be 1 to 10000, not 0 (endpoint e)"),
@@ -151,6 +175,10 @@ FIELDS = [
     ),
     (
         {"endpoints": [{"name": "a", "url": "http://h:1"}, {"name": "b", "url": "http://H:1/"}]},
+        "endpoints[1].url: is endpoints[0] too, whose slots would count twice: remove one (endpoint b)",
+    ),
+    (
+        {"endpoints": [{"name": "a", "url": "http://h:1"}, {"name": "b", "url": "https://h:1"}], "endpointTls": TLS},
         "endpoints[1].url: is endpoints[0] too, whose slots would count twice: remove one (endpoint b)",
     ),
     ({"slots": {"policy": "Adaptive"}}, "slots.policy: must be Fixed, not 'Adaptive'"),
@@ -172,7 +200,7 @@ FIELDS = [
     ({"Models": ["a"]}, "Models: is not a field here; did you mean models?"),
     ({"queue": {"maxRequest": 5}}, "queue.maxRequest: is not a field here; did you mean maxRequests?"),
     ({"slots": {"color": "red"}}, "slots.color: is not a field here; there are policy, perEndpoint"),
-    ({"5": 1}, "5: is not a field here; there are version, pool, models, tenants, endpoints, endpointCredential, slots, queue, timeouts, cost, authentication, defaultWeight, suspend"),
+    ({"5": 1}, "5: is not a field here; there are version, pool, models, tenants, endpoints, endpointTls, endpointCredential, probe, slots, queue, timeouts, cost, authentication, defaultWeight, suspend"),
     ({"slots": {"a\nb": 1}}, r"slots.'a\nb': is not a field here; there are policy, perEndpoint"),
     (tenants({"name": "batch", "wieght": 3}), "tenants[1].wieght: is not a field here; did you mean weight? (tenant batch)"),
 ]  # fmt: skip
@@ -204,7 +232,7 @@ class TestAWrongField:
     def test_of_an_endpoint_is_named_too_when_it_is_missing(self):
         assert problems_of(document(endpoints=[{}])) == [
             "endpoints[0].name: is missing: logs and metrics call it by its name",
-            "endpoints[0].url: is missing: give http://HOST:PORT",
+            "endpoints[0].url: is missing: give http://HOST:PORT or https://HOST:PORT",
         ]
 
 

@@ -21,7 +21,7 @@ from fairpool_gateway.ordering import OrderingFactory
 from fairpool_gateway.sfq import Scheduler
 from fairpool_gateway.tallies import NOBODY, Tally
 from fairpool_gateway.tracing import Tracing
-from fairpool_gateway.upstream import Client, Target
+from fairpool_gateway.upstream import Client, Target, Tls
 
 log = logging.getLogger(__name__)
 
@@ -44,6 +44,7 @@ class Gateway:
         self.directory = Directory(config)
         self.models = frozenset(config.models)
         self.client = Client()
+        self._tls = _tls(config)
         self.broker = Broker(Dispatcher(config, ordering=ordering, log=log))
         self.broker.replace_endpoints(_endpoint_specs(config))
         self.tracing = tracing or Tracing()
@@ -64,6 +65,8 @@ class Gateway:
         self.config_problem = None
         self.directory = Directory(config, before=self.directory)
         self.models = frozenset(config.models)
+        # What still goes to endpoints over TLS that the edit took out is protected as before.
+        self._tls = _tls(config) or self._tls
         self.broker.configure(config)
         self.broker.replace_endpoints(_endpoint_specs(config))
 
@@ -96,9 +99,9 @@ class Gateway:
         fields = {"request": request, "tenant": tenant, "reason": refusal.reason}
         log.info("request %s of tenant %s was refused: %s", request, tenant, refusal.reason, extra=fields)
 
-    def host_of(self, spec: EndpointSpec) -> bytes:
-        """The Host header for an endpoint."""
-        return str(Target(spec.host, spec.port)).encode()
+    def target_of(self, spec: EndpointSpec) -> Target:
+        """Where an endpoint listens, and over TLS how it proves itself."""
+        return Target(spec.host, spec.port, self._tls if spec.over_tls else None)
 
     async def aclose(self) -> None:
         """End what runs in the background."""
@@ -115,6 +118,13 @@ def _endpoint_specs(config: PoolConfig) -> list[EndpointSpec]:
             host=endpoint.host,
             port=endpoint.port,
             slots=config.slots_of(endpoint),
+            draining=endpoint.drain,
+            over_tls=endpoint.over_tls,
         )
         for endpoint in config.endpoints
     ]
+
+
+def _tls(config: PoolConfig) -> Tls | None:
+    settings = config.endpoint_tls
+    return None if settings is None else Tls(settings.ca_file, settings.server_name)

@@ -35,7 +35,7 @@ from fairpool_gateway.errors import (
     UpstreamError,
 )
 from fairpool_gateway.tallies import ANSWER_BROKEN, ANSWERED, TENANT_GONE
-from fairpool_gateway.upstream import Response, Target, Timeouts, request_head
+from fairpool_gateway.upstream import Response, Timeouts, request_head
 from fairpool_gateway.usage import UsageReader, usage_reader
 
 Scope = MutableMapping[str, Any]
@@ -153,15 +153,16 @@ class _Exchange:
 
     async def _forward(self, request: Request, endpoint: Endpoint, body: bytes) -> str:
         """Send the request to its endpoint, or where that fails to others, and pass the answer on."""
-        gateway, target, timeouts = self._gateway, self._target(), self._timeouts(request.shape)
+        gateway, path, timeouts = self._gateway, self._target(), self._timeouts(request.shape)
 
         async def send(to: Endpoint) -> Response:
+            target = gateway.target_of(to.spec)
             sent = headers.for_endpoint(
-                self._scope["headers"], gateway.host_of(to.spec), len(body), self._id, gateway.credential
+                self._scope["headers"], target.authority.encode(), len(body), self._id, gateway.credential
             )
-            head = request_head(b"POST", target, self._trace.sends(to.spec, sent))
+            head = request_head(b"POST", path, self._trace.sends(to.spec, sent))
             try:
-                response = await gateway.client.send(Target(to.spec.host, to.spec.port), head, body, timeouts)
+                response = await gateway.client.send(target, head, body, timeouts)
             except UpstreamError as error:
                 self._trace.failed(error)
                 raise

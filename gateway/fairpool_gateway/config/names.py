@@ -5,10 +5,11 @@ What stands beside a digest or in an address may be a credential, so messages ab
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import re
 from collections.abc import Callable
-from ipaddress import IPv6Address
+from ipaddress import IPv6Address, ip_address
 from typing import Annotated, Final
 from urllib.parse import urlsplit
 
@@ -23,6 +24,11 @@ _NAME_IN_WORDS: Final = "at most 320 letters, digits and . _ - / @ : with a lett
 _DIGEST: Final = re.compile(r"sha256:[0-9a-fA-F]{64}")
 _DIGEST_OF_NOTHING: Final = "sha256:" + hashlib.sha256(b"").hexdigest()
 _HOST: Final = re.compile(r"[a-z0-9]([a-z0-9._-]{0,251}[a-z0-9])?")
+_URL_IN_WORDS: Final = "http://HOST:PORT or https://HOST:PORT"
+_DNS_NAME: Final = re.compile(
+    r"(?=.{1,253}$)[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9])?(\.[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9])?)*"
+)
+_PATH: Final = re.compile(r"/[!-~]{0,255}")
 
 _HEADER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
@@ -106,16 +112,35 @@ def _endpoint_url(value: str) -> str:
         host, port = url.hostname or "", url.port
         is_ipv6 = ":" in host and bool(IPv6Address(host))
     except ValueError:
-        raise ValueError("must be http://HOST:PORT") from None
-    if url.scheme == "https":
-        raise ValueError("https to endpoints is not there yet; use http://HOST:PORT on a network you trust")
+        raise ValueError(f"must be {_URL_IN_WORDS}") from None
     if url.username is not None or url.password is not None:
-        raise ValueError("must be http://HOST:PORT, without a user name or a password")
-    if url.scheme != "http" or not port or not (is_ipv6 or _HOST.fullmatch(host)):
-        raise ValueError("must be http://HOST:PORT")
+        raise ValueError(f"must be {_URL_IN_WORDS}, without a user name or a password")
+    if url.scheme not in {"http", "https"} or not port or not (is_ipv6 or _HOST.fullmatch(host)):
+        raise ValueError(f"must be {_URL_IN_WORDS}")
     if url.path not in ("", "/") or url.query or url.fragment:
-        raise ValueError("must be http://HOST:PORT, without a path: each request brings its own")
-    return f"http://[{host}]:{port}" if is_ipv6 else f"http://{host}:{port}"
+        raise ValueError(f"must be {_URL_IN_WORDS}, without a path: each request brings its own")
+    return f"{url.scheme}://[{host}]:{port}" if is_ipv6 else f"{url.scheme}://{host}:{port}"
+
+
+def _server_name(value: str) -> str:
+    name = value.lower()
+    with contextlib.suppress(ValueError):
+        return str(ip_address(name))
+    if not _DNS_NAME.fullmatch(name):
+        raise ValueError(f"must be a DNS name or an IP address that certificates are for, not {shown(value)}")
+    return name
+
+
+def _request_path(value: str) -> str:
+    if not _PATH.fullmatch(value) or "#" in value:
+        raise ValueError(f"must be a path such as /health, not {shown(value)}")
+    return value
+
+
+def _ca_file(value: str) -> str:
+    if not value.startswith("/") or not value.isprintable():
+        raise ValueError("must be the absolute path of a file of certificates in PEM, such as /etc/fairpool/ca.pem")
+    return value
 
 
 def _header_name(value: str) -> str:
@@ -145,6 +170,9 @@ TenantName = Annotated[str, text(_tenant_name)]
 ModelName = Annotated[str, text(_model_name)]
 Digest = Annotated[str, BeforeValidator(_digest)]
 EndpointUrl = Annotated[str, text(_endpoint_url)]
+CaFile = Annotated[str, text(_ca_file)]
+ServerName = Annotated[str, text(_server_name)]
+RequestPath = Annotated[str, text(_request_path)]
 HeaderName = Annotated[str, text(_header_name)]
 FilePath = Annotated[str, BeforeValidator(_absolute_path)]
 VariableName = Annotated[str, BeforeValidator(_variable_name)]

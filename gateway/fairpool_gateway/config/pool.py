@@ -18,6 +18,8 @@ from fairpool_gateway.config.settings import (
     CostSettings,
     CredentialSettings,
     EndpointSettings,
+    EndpointTlsSettings,
+    ProbeSettings,
     QueueSettings,
     Settings,
     SlotSettings,
@@ -59,7 +61,9 @@ class PoolConfig(Settings):
     models: tuple[ModelName, ...]
     tenants: tuple[TenantSettings, ...] = ()
     endpoints: tuple[EndpointSettings, ...]
+    endpoint_tls: EndpointTlsSettings | None = None
     endpoint_credential: CredentialSettings | None = None
+    probe: ProbeSettings = ProbeSettings()
     slots: SlotSettings = SlotSettings()
     queue: QueueSettings = QueueSettings()
     timeouts: TimeoutSettings = TimeoutSettings()
@@ -112,7 +116,7 @@ def _names_are_unique(config: PoolConfig) -> Problems:
         yield ("tenants", index, "name"), f"is the name of tenants[{first}] too: make them one, with the keys of both"
     for index, first in _repeated(endpoint.name for endpoint in config.endpoints):
         yield ("endpoints", index, "name"), f"is the name of endpoints[{first}] too: choose another"
-    for index, first in _repeated(endpoint.url for endpoint in config.endpoints):
+    for index, first in _repeated((endpoint.host, endpoint.port) for endpoint in config.endpoints):
         yield ("endpoints", index, "url"), f"is endpoints[{first}] too, whose slots would count twice: remove one"
 
 
@@ -199,6 +203,18 @@ def _no_proxy_is_asked(config: PoolConfig) -> Problems:
         yield ("authentication", field), message
 
 
+def _https_is_verified(config: PoolConfig) -> Problems:
+    over_tls = [index for index, endpoint in enumerate(config.endpoints) if endpoint.over_tls]
+    if over_tls and config.endpoint_tls is None:
+        message = (
+            f"is missing: endpoints[{over_tls[0]}].url is https, so give caFile, which holds the authorities to trust, "
+            "and serverName, which certificates have to be for"
+        )
+        yield ("endpointTls",), message
+    if config.endpoint_tls is not None and config.endpoints and not over_tls:
+        yield ("endpointTls",), "means nothing: no endpoint's url is https; remove it, or write https there"
+
+
 def _the_credential_is_in_one_place(config: PoolConfig) -> Problems:
     place = config.endpoint_credential
     if place is not None and (place.from_file is None) == (place.from_environment is None):
@@ -236,6 +252,7 @@ _RULES: tuple[Callable[[PoolConfig], Problems], ...] = (
     _names_are_unique,
     _keys_tell_tenants_apart,
     _somebody_can_enter,
+    _https_is_verified,
     _the_credential_is_in_one_place,
     _what_may_be_sent_may_wait,
     _something_costs,

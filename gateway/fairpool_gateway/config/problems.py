@@ -30,7 +30,9 @@ _MISSING: Mapping[str | int, str] = {
     "models": "is missing: list the models that the endpoints serve",
     "endpoints": "is missing: list the inference servers, each with a name and a url",
     "name": "is missing: logs and metrics call it by its name",
-    "url": "is missing: give http://HOST:PORT",
+    "url": "is missing: give http://HOST:PORT or https://HOST:PORT",
+    "caFile": "is missing: give the path of a file with the certificates of the authorities to trust",
+    "serverName": "is missing: give the name that the endpoints' certificates are for",
     "digest": f"is missing: give {HOW_TO_DIGEST}",
 }
 

@@ -14,12 +14,15 @@ from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
 
 from fairpool_gateway.config.names import (
+    CaFile,
     Digest,
     EndpointUrl,
     FilePath,
     HeaderName,
     KeyName,
     Name,
+    RequestPath,
+    ServerName,
     TenantName,
     VariableName,
 )
@@ -75,11 +78,15 @@ class TenantSettings(Settings):
 
 
 class EndpointSettings(Settings):
-    """One inference server at a fixed address, and its slots, or None for the pool's `slots.perEndpoint`."""
+    """One inference server at a fixed address, and its slots, or None for the pool's `slots.perEndpoint`.
+
+    One that is to `drain` finishes what it runs and gets no more.
+    """
 
     name: Name
     url: EndpointUrl
     slots: Slots | None = None
+    drain: Truth = False
 
     @property
     def host(self) -> str:
@@ -91,9 +98,32 @@ class EndpointSettings(Settings):
         """The port to connect to."""
         return self._host_and_port()[1]
 
+    @property
+    def over_tls(self) -> bool:
+        """Whether it is reached over TLS."""
+        return self.url.startswith("https:")
+
     def _host_and_port(self) -> tuple[str, int]:
         host, _, port = urlsplit(self.url).netloc.rpartition(":")
         return host.strip("[]"), int(port)
+
+
+class EndpointTlsSettings(Settings):
+    """How endpoints prove themselves over TLS: who vouches for them, and for which name.
+
+    There is one name for all, for the addresses of endpoints come and go.
+    """
+
+    ca_file: CaFile
+    server_name: ServerName
+
+
+class ProbeSettings(Settings):
+    """How endpoints are asked whether they are well: where, how often, and how long an answer may take."""
+
+    path: RequestPath = "/health"
+    interval: Seconds = 5.0
+    timeout: Seconds = 2.0
 
 
 class SlotSettings(Settings):
