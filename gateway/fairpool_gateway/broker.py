@@ -15,6 +15,7 @@ from fairpool_gateway.config import PoolConfig
 from fairpool_gateway.cost import Used
 from fairpool_gateway.dispatcher import Action, Dispatcher, Grant, Request
 from fairpool_gateway.endpoints import Endpoint, EndpointSpec
+from fairpool_gateway.health import SUSPICIOUS
 
 
 class Broker:
@@ -68,6 +69,13 @@ class Broker:
     def answered(self, request: Request, status: int) -> None:
         """The request's endpoint began to answer."""
         self._carry_out(self.dispatcher.answered(self._loop.time(), status, request))
+        if status in SUSPICIOUS:
+            self._arm()
+
+    def probed(self, endpoint: Endpoint, status: int | None) -> None:
+        """An endpoint answered its probe, or with None did not."""
+        self._carry_out(self.dispatcher.probed(self._loop.time(), endpoint, status))
+        self._arm()
 
     def complete(self, request: Request, used: Used | None) -> None:
         """The request needs its place or its slot no longer; only the first call counts."""

@@ -20,7 +20,7 @@ from fairpool_gateway.cost import Estimator, Used
 from fairpool_gateway.decision_log import DecisionLog
 from fairpool_gateway.endpoints import Endpoint, Endpoints, EndpointSpec, Slot
 from fairpool_gateway.errors import NoEndpoint, Refused
-from fairpool_gateway.health import SUSPICIOUS
+from fairpool_gateway.health import PROBE, SUSPICIOUS
 from fairpool_gateway.ordering import OrderingFactory
 from fairpool_gateway.placement import choose
 from fairpool_gateway.request import Request, State
@@ -134,10 +134,11 @@ class Dispatcher:
 
     def connect_failed(self, now: float, request: Request) -> list[Action]:
         """No connection to the request's endpoint could be made; the request itself has yet to be retried or ended."""
-        if request.slot is not None:
-            endpoint = request.slot.endpoint
-            endpoint.health.connect_failed(now, may_eject=self.endpoints.others_than(endpoint))
-        return []
+        if request.slot is None:
+            return []
+        endpoint = request.slot.endpoint
+        endpoint.health.connect_failed(now, may_eject=self.endpoints.others_than(endpoint))
+        return self._fill(now)
 
     def answered(self, now: float, status: int, request: Request) -> list[Action]:
         """The request's endpoint began its answer: an endpoint on trial is judged by it."""
@@ -147,6 +148,15 @@ class Dispatcher:
         if status not in SUSPICIOUS and endpoint.health.spotless:
             return []
         endpoint.health.answered(now, status, request.tenant, may_eject=self.endpoints.others_than(endpoint))
+        return self._fill(now)
+
+    def probed(self, now: float, endpoint: Endpoint, status: int | None) -> list[Action]:
+        """The gateway itself asked an endpoint whether it is well. `status` is None where nothing answered."""
+        may_eject = self.endpoints.others_than(endpoint)
+        if status is None:
+            endpoint.health.connect_failed(now, may_eject=may_eject)
+        else:
+            endpoint.health.answered(now, status, PROBE, may_eject=may_eject)
         return self._fill(now)
 
     def may_retry(self, request: Request, *, lost: bool) -> bool:

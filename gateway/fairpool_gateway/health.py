@@ -2,8 +2,12 @@
 
 A failed connection takes an endpoint out, and so do answers of 502, 503 or 504 that two different tenants saw, or the
 probe: one tenant alone might cause them. It stays out for a time that doubles with each failure, then one trial
-request decides. A 500 is the request's fault as often as the endpoint's, and tells nothing. What always holds: an
-endpoint that answers is good at once and owes nothing, and the last one that is left is never taken out.
+request decides. A 500 is the request's fault as often as the endpoint's, and tells nothing.
+
+A probe that goes well is no trial, for it asks for no work. But where an endpoint could not be reached, or failed its
+probe, it shows that this is over, and the trial need not wait for the end of the time. Of answers that only tenants saw
+it shows nothing. What always holds: an endpoint that answers a tenant is good at once and owes nothing, and the last
+one that is left is never taken out.
 """
 
 from __future__ import annotations
@@ -40,7 +44,7 @@ class Health:
         ejected: how often it was taken out of the pool, ever.
     """
 
-    __slots__ = ("_ejections", "_witness", "ejected", "standing", "trial_runs", "until")
+    __slots__ = ("_ejections", "_probe_may_end_it", "_witness", "ejected", "standing", "trial_runs", "until")
 
     def __init__(self) -> None:
         self.standing = Standing.GOOD
@@ -49,6 +53,7 @@ class Health:
         self.ejected = 0
         self._ejections = 0
         self._witness: str | None = None
+        self._probe_may_end_it = False
 
     @property
     def spotless(self) -> bool:
@@ -57,20 +62,27 @@ class Health:
 
     def connect_failed(self, now: float, *, may_eject: bool) -> None:
         """No connection could be made. `may_eject`: whether another endpoint is left."""
-        self._fail(now, may_eject=may_eject)
+        self._fail(now, may_eject=may_eject, probe_may_end_it=True)
 
     def answered(self, now: float, status: int, witness: str | None, *, may_eject: bool) -> None:
         """It answered a tenant, or the `PROBE`. `may_eject`: whether another endpoint is left."""
         if status not in SUSPICIOUS:
-            self._recover()
+            if witness is not PROBE:
+                self._recover()
+            elif self._probe_may_end_it:
+                self._may_prove_itself()
         elif witness is PROBE or self.standing is Standing.ON_TRIAL or self._witness not in {None, witness}:
-            self._fail(now, may_eject=may_eject)
+            self._fail(now, may_eject=may_eject, probe_may_end_it=witness is PROBE)
         else:
             self._witness = witness
 
     def tick(self, now: float) -> None:
         """Time has passed: one whose time is over may prove itself."""
-        if self.standing is Standing.EJECTED and now >= self.until:
+        if now >= self.until:
+            self._may_prove_itself()
+
+    def _may_prove_itself(self) -> None:
+        if self.standing is Standing.EJECTED:
             self.standing = Standing.ON_TRIAL
             self.trial_runs = False
 
@@ -79,7 +91,7 @@ class Health:
         self._ejections = 0
         self._witness = None
 
-    def _fail(self, now: float, *, may_eject: bool) -> None:
+    def _fail(self, now: float, *, may_eject: bool, probe_may_end_it: bool) -> None:
         self._witness = None
         if self.standing is Standing.EJECTED:
             return
@@ -87,6 +99,7 @@ class Health:
             self._recover()
             return
         self.standing = Standing.EJECTED
+        self._probe_may_end_it = probe_may_end_it
         self.until = now + min(LONGEST_EJECTION, FIRST_EJECTION * 2.0**self._ejections)
         self._ejections += 1
         self.ejected += 1

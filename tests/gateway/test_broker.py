@@ -1,16 +1,20 @@
 """The broker on a real event loop: who waits, who leaves, and what crosses in between."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 from support.config import pool_config
 from support.requests import request
+from support.scripted_endpoint import until
 
+from fairpool_gateway import health
 from fairpool_gateway.broker import Broker
 from fairpool_gateway.cost import Used
 from fairpool_gateway.dispatcher import Dispatcher, State
 from fairpool_gateway.endpoints import EndpointSpec
 from fairpool_gateway.errors import NoEndpoint, QueueFull, QueueTimeout
+from fairpool_gateway.health import Standing
 
 ONE_SLOT = EndpointSpec("e", "127.0.0.1", 9000, 1)
 
@@ -120,3 +124,41 @@ class TestLeaving:
         broker.complete(made, None)
         assert in_flight(broker) == 0
         assert broker.dispatcher.counts.completed == 1
+
+
+class TestHealth:
+    @pytest.fixture
+    def quick(self, monkeypatch):
+        monkeypatch.setattr(health, "FIRST_EJECTION", 0.01)
+
+    @pytest.fixture
+    async def two(self, broker, quick):
+        """Two endpoints, and requests of two tenants that run on the first."""
+        broker.replace_endpoints([replace(ONE_SLOT, slots=9), replace(ONE_SLOT, id="f")])
+        running = [request("of a", "a", text_bytes=0), request("of b", "b", text_bytes=0)]
+        for made in running:
+            made.slot = next(iter(broker.dispatcher.endpoints)).take(1)
+        return running
+
+    @pytest.mark.parametrize("seen_by", ["the probe", "two tenants", "a connection"])
+    async def test_one_that_was_taken_out_is_tried_again_though_nobody_waits(self, broker, two, seen_by):
+        sick = next(iter(broker.dispatcher.endpoints))
+        match seen_by:
+            case "the probe":
+                broker.probed(sick, 503)
+            case "two tenants":
+                for made in two:
+                    broker.answered(made, 503)
+            case _:
+                broker.connect_failed(two[0])
+        assert sick.health.standing is Standing.EJECTED
+        await until(lambda: sick.health.standing is Standing.ON_TRIAL)
+
+    async def test_who_waits_goes_to_an_endpoint_that_its_probe_finds_well_again(self, broker):
+        broker.replace_endpoints([ONE_SLOT, replace(ONE_SLOT, id="f")])
+        sick, _ = broker.dispatcher.endpoints
+        broker.probed(sick, None)
+        await broker.acquire(request("runs", "a"))
+        task = await waiting_task(broker, request("waits", "a"))
+        broker.probed(sick, 200)
+        assert await task is sick

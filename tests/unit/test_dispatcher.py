@@ -1,6 +1,7 @@
 """The dispatcher under every interleaving of events, on fake time."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import Phase, settings
@@ -23,6 +24,7 @@ from fairpool_gateway.decision_log import DecisionLog
 from fairpool_gateway.dispatcher import Dispatcher, Grant, Refuse, State
 from fairpool_gateway.endpoints import EndpointSpec, Slot
 from fairpool_gateway.errors import NoEndpoint, PoolSuspended, QueueFull, QueueTimeout, TenantSuspended
+from fairpool_gateway.health import PROBE
 from fairpool_gateway.placement import choose
 from fairpool_gateway.sfq import OTHER
 
@@ -130,16 +132,24 @@ class Interleavings(RuleBasedStateMachine):
             self.by_state[made] = State.RETRYING
             self.carry_out(self.dispatcher.retry(self.now, made, lost=lost))
 
+    @rule(number=st.integers(0, 2), status=st.sampled_from([None, 200, 404, 500, 503]))
+    def probe(self, number, status):
+        endpoints = list(self.dispatcher.endpoints)
+        if endpoints:
+            self.carry_out(self.dispatcher.probed(self.now, endpoints[number % len(endpoints)], status))
+
     def end(self, made, event):
         if self.by_state[made] is State.IN_FLIGHT:
             self.by_state[made] = State.DONE
             del self.slots[made.slot]
         self.carry_out(event(self.now, made))
 
-    @rule(slots=st.lists(st.integers(1, 3), max_size=3), first=st.integers(0, 2))
+    @rule(slots=st.lists(st.tuples(st.integers(1, 3), st.booleans()), max_size=3), first=st.integers(0, 2))
     def change_endpoints(self, slots, first):
         self.replaced = True
-        specs = [spec(first + number, count) for number, count in enumerate(slots)]
+        specs = [
+            replace(spec(first + number, count), draining=draining) for number, (count, draining) in enumerate(slots)
+        ]
         self.carry_out(self.dispatcher.replace_endpoints(self.now, specs))
 
     @rule(
@@ -267,6 +277,22 @@ class EjectsTheLast(Dispatcher):
         return []
 
 
+class EjectsTheLastByProbe(Dispatcher):
+    """Broken: a probe takes an endpoint out whoever is left."""
+
+    def probed(self, now, endpoint, status):
+        endpoint.health.answered(now, status or 503, PROBE, may_eject=True)
+        return self._fill(now)
+
+
+class ForgetsWhoWaitsForAProbe(Dispatcher):
+    """Broken: a probe that goes well lets an endpoint be tried, but nobody looks for who waits."""
+
+    def probed(self, now, endpoint, status):
+        endpoint.health.answered(now, status or 503, PROBE, may_eject=self.endpoints.others_than(endpoint))
+        return []
+
+
 class StaysInTheOrder(Dispatcher):
     """Broken: a request that expires is refused, but keeps its place in the order."""
 
@@ -295,6 +321,8 @@ class LetsTheSuspendedWait(Dispatcher):
         StaysInTheOrder,
         ChargesRetriesAgain,
         EjectsTheLast,
+        EjectsTheLastByProbe,
+        ForgetsWhoWaitsForAProbe,
         LetsTheSuspendedWait,
     ],
 )
@@ -559,6 +587,17 @@ class TestEjection:
             sick.health.answered(0.0, 500, tenant, may_eject=True)
         assert not sick.is_out
 
+    def test_a_connection_that_fails_is_no_reason_to_let_others_wait_beside_the_last_endpoint(self):
+        pool = dispatcher(endpoints=[spec(0), spec(1)])
+        (_, sick) = pool.endpoints
+        sick.health.connect_failed(0.0, may_eject=True)
+        pool.tick(5.0)
+        pool.replace_endpoints(5.0, [spec(1)])
+        trial, waits = request("trial", "a"), request("waits", "a")
+        pool.arrive(5.0, trial)
+        pool.arrive(5.0, waits)
+        assert granted(pool.connect_failed(6.0, trial)) == ["waits"]
+
     def test_the_last_one_is_never_taken_out(self):
         pool = dispatcher(endpoints=[spec(0)])
         made = request("r", "a")
@@ -575,6 +614,81 @@ class TestEjection:
         (grant,) = pool.arrive(1.0, request("next", "a"))
         assert grant.endpoint.spec.id == "e1"
         pool.complete(2.0, made, Used(1, 1))
+
+
+class TestProbe:
+    def sick(self, *, connected=True):
+        """A pool with an endpoint that was taken out, whose other one is full, and a request that waits."""
+        pool = dispatcher(endpoints=[spec(0), spec(1, slots=1)])
+        (sick, _) = pool.endpoints
+        pool.probed(0.0, sick, 503 if connected else None)
+        pool.arrive(0.0, request("runs", "a"))
+        pool.arrive(0.0, request("waits", "a"))
+        pool.arrive(0.0, request("waits too", "a"))
+        return pool, sick
+
+    @pytest.mark.parametrize("status", [None, 502, 503, 504])
+    def test_that_goes_wrong_takes_an_endpoint_out(self, status):
+        pool = dispatcher(endpoints=[spec(0), spec(1)])
+        (sick, _) = pool.endpoints
+        pool.probed(0.0, sick, status)
+        assert sick.is_out
+        assert pool.next_tick() == 5.0
+
+    @pytest.mark.parametrize("status", [200, 204, 301, 401, 404, 500])
+    def test_that_is_answered_at_all_takes_nobody_out(self, status):
+        pool = dispatcher(endpoints=[spec(0), spec(1)])
+        (well, _) = pool.endpoints
+        pool.probed(0.0, well, status)
+        assert not well.is_out
+
+    @pytest.mark.parametrize("connected", [True, False])
+    def test_that_goes_well_again_lets_one_request_prove_it_at_once(self, connected):
+        pool, sick = self.sick(connected=connected)
+        assert granted(pool.probed(1.0, sick, 200)) == ["waits"]
+        assert granted(pool.probed(2.0, sick, 200)) == []
+
+    def test_that_goes_wrong_again_does_not_make_it_stay_out_for_longer(self):
+        pool, sick = self.sick()
+        pool.probed(4.0, sick, 503)
+        assert pool.next_tick() == 5.0
+
+    def test_that_goes_wrong_before_any_trial_makes_it_stay_out_for_longer(self):
+        pool, sick = self.sick()
+        other = [endpoint for endpoint in pool.endpoints if endpoint is not sick]
+        pool.replace_endpoints(1.0, [sick.spec, replace(other[0].spec, slots=3)])
+        pool.tick(5.0)
+        pool.probed(5.0, sick, None)
+        assert pool.next_tick() == 15.0
+
+    def test_that_goes_well_cannot_excuse_what_tenants_saw(self):
+        pool = dispatcher(endpoints=[spec(0), spec(1)])
+        (sick, _) = pool.endpoints
+        for tenant in "ab":
+            sick.health.answered(0.0, 503, tenant, may_eject=True)
+        pool.probed(1.0, sick, 200)
+        assert sick.is_out
+
+    def test_that_goes_well_does_not_take_back_what_one_tenant_saw(self):
+        pool = dispatcher(endpoints=[spec(0), spec(1)])
+        (sick, _) = pool.endpoints
+        for tenant, out in (("a", False), ("b", True)):
+            pool.probed(0.0, sick, 200)
+            sick.health.answered(0.0, 503, tenant, may_eject=True)
+            assert sick.is_out is out
+
+    def test_never_takes_the_last_one_out(self):
+        pool = dispatcher(endpoints=[spec(0), spec(1)])
+        for endpoint in pool.endpoints:
+            pool.probed(0.0, endpoint, None)
+        assert [endpoint.is_out for endpoint in pool.endpoints] == [True, False]
+
+    def test_of_an_endpoint_that_has_left_changes_nothing(self):
+        pool = dispatcher(endpoints=[spec(0), spec(1)])
+        (gone, _) = pool.endpoints
+        pool.replace_endpoints(0.0, [spec(1)])
+        pool.probed(1.0, gone, None)
+        assert granted(pool.arrive(1.0, request("r", "a"))) == ["r"]
 
 
 class TestTimeOut:
