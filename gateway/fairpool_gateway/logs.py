@@ -23,7 +23,7 @@ from fairpool_gateway.floods import Floods
 FIELDS: Final = ("request", "tenant", "reason", "endpoint")
 """What a record may hold beside its message, by the names that `extra` gives; in JSON each is a field."""
 
-_QUIET: Final = ("uvicorn", "watchfiles", "asyncio", "urllib3", "opentelemetry")
+_QUIET: Final = ("uvicorn", "watchfiles", "asyncio", "httpx", "urllib3", "opentelemetry")
 """Libraries of which only warnings are wanted."""
 
 _COUNT: Final = "count"

@@ -18,6 +18,7 @@ from fairpool_gateway.endpoints import EndpointSpec
 from fairpool_gateway.errors import ConfigInvalid, Refused
 from fairpool_gateway.identity import Directory, Headers
 from fairpool_gateway.ordering import OrderingFactory
+from fairpool_gateway.probes import Prober
 from fairpool_gateway.sfq import Scheduler
 from fairpool_gateway.tallies import NOBODY, Tally
 from fairpool_gateway.tracing import Tracing
@@ -47,6 +48,7 @@ class Gateway:
         self._tls = _tls(config)
         self.broker = Broker(Dispatcher(config, ordering=ordering, log=log))
         self.broker.replace_endpoints(_endpoint_specs(config))
+        self._prober: Prober | None = None
         self.tracing = tracing or Tracing()
         self.config_problem: str | None = None
         self.shutdown = Shutdown(in_pod=in_pod)
@@ -69,6 +71,13 @@ class Gateway:
         self._tls = _tls(config) or self._tls
         self.broker.configure(config)
         self.broker.replace_endpoints(_endpoint_specs(config))
+        if self._prober is not None:
+            self._prober.follow(config.probe, self._tls)
+
+    def probe_endpoints(self) -> None:
+        """Ask endpoints how they are, from now on."""
+        self._prober = Prober(self.broker, self.client)
+        self._prober.follow(self.config.probe, self._tls)
 
     def refuse_config(self, problem: ConfigInvalid) -> None:
         """An edit cannot be used: keep the last good configuration, and say so."""
@@ -105,6 +114,8 @@ class Gateway:
 
     async def aclose(self) -> None:
         """End what runs in the background."""
+        if self._prober is not None:
+            await self._prober.aclose()
         self.broker.close()
         await self.client.aclose()
         await asyncio.to_thread(self.tracing.close)

@@ -109,6 +109,7 @@ async def serve(config: PoolConfig, options: Options, *, ordering: OrderingFacto
                 *admin_port.getsockname()[:2],
             )
             _tune_gc()
+            gateway.probe_endpoints()
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(serve_tenants(port))
                 tasks.create_task(leave())
