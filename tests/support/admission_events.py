@@ -68,18 +68,23 @@ Event = Enter | Piece | Go | End | Bound
 
 _tenants = st.sampled_from(TENANTS)
 _sizes = st.integers(1, 100)
-_bounds = st.builds(Bound, st.integers(1, 12), st.integers(100, 800))
-events: st.SearchStrategy[list[Event]] = st.lists(
-    st.one_of(
-        st.builds(Enter, _tenants, _sizes),
-        st.builds(Enter, st.just("d"), _sizes),
-        st.builds(Piece, _tenants, _sizes, st.integers(0, 3)),
-        st.builds(Go, st.integers(0, 9)),
-        st.builds(End, st.integers(0, 9)),
-        _bounds,
-    ),
-    max_size=40,
+_fillings: st.SearchStrategy[list[Event]] = st.sampled_from([
+    [],
+    [Enter("d", 75)] * 8,
+    [Enter("d", 100), Enter("c", 100)] * 3,
+    [Piece("d", 100, 0)] * 6,
+    [Piece("d", 100, 9), Enter("d", 50)] * 4,
+])  # fmt: skip
+_further: st.SearchStrategy[Event] = st.one_of(
+    st.builds(Enter, _tenants, _sizes),
+    st.builds(Enter, _tenants, _sizes),
+    st.builds(Piece, _tenants, _sizes, st.integers(0, 3)),
+    st.builds(Go, st.integers(0, 9)),
+    st.builds(End, st.integers(0, 9)),
+    st.builds(Bound, st.integers(1, 12), st.integers(100, 800)),
 )
+events: st.SearchStrategy[list[Event]] = st.builds(lambda first, then: [*first, *then], _fillings, st.lists(_further))
+"""Most begin with a pool that one tenant has filled, or two, for that is where something has to be given up."""
 
 
 @dataclass(eq=False)

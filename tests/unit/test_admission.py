@@ -66,6 +66,11 @@ class KeepsEndedUploads(Admission):
     def release(self, upload):
         pass
 
+    def _turn_upload_away(self, upload, refusal):
+        super().release(upload)
+        upload.body.clear()
+        upload.refusal = refusal
+
 
 class HoldsNobodyBack(Admission):
     """Broken: there are no bounds."""
