@@ -23,6 +23,8 @@ def main(arguments: Sequence[str] | None = None, *, ordering: OrderingFactory[Re
     """Run the gateway; returns its exit status: 0, 1 where it cannot start, 2 where its configuration is wrong."""
     parser = _parser()
     parsed = parser.parse_args(arguments)
+    if (parsed.tls_certificate is None) != (parsed.tls_key is None):
+        parser.error("--tls-certificate and --tls-key go together")
     logs.set_up(sys.stderr, parsed.log_format, parsed.log_level)
     path: Path = parsed.config
     try:
@@ -52,6 +54,7 @@ def _options(parsed: argparse.Namespace) -> Options:
         decision_log=parsed.decision_log,
         in_pod=parsed.in_pod,
         drain_seconds=parsed.drain_seconds,
+        tls=None if parsed.tls_certificate is None else (parsed.tls_certificate, parsed.tls_key),
     )
 
 
@@ -65,6 +68,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--port", type=int, default=8080, help="0: chosen by the kernel (default: %(default)s)")
     parser.add_argument("--admin-host", default="127.0.0.1", help="where health and metrics are (default: %(default)s)")
     parser.add_argument("--admin-port", type=int, default=8081, help="0: chosen by the kernel (default: %(default)s)")
+    parser.add_argument(
+        "--tls-certificate", type=Path, metavar="FILE", help="serve tenants over TLS with this chain in PEM; followed"
+    )
+    parser.add_argument("--tls-key", type=Path, metavar="FILE", help="the certificate's key in PEM; followed")
     parser.add_argument("--decision-log", type=Path, metavar="FILE", help="write every decision there, as JSON lines")
     parser.add_argument("--log-format", choices=("text", "json"), default="text", help="(default: %(default)s)")
     parser.add_argument(

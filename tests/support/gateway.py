@@ -26,11 +26,12 @@ class RunningGateway:
     gateway: Gateway
     port: int
     admin_port: int
+    scheme: str = "http"
 
     @property
     def url(self) -> str:
         """Where tenants connect, without a path."""
-        return f"http://127.0.0.1:{self.port}"
+        return f"{self.scheme}://127.0.0.1:{self.port}"
 
     @property
     def admin_url(self) -> str:
@@ -62,10 +63,13 @@ class RunningGateway:
 async def running_gateway(config: PoolConfig, **options: Any) -> AsyncIterator[RunningGateway]:
     """Serve a pool until the block ends; `options` go to `Gateway`."""
     gateway = Gateway(config, **options)
-    servers = http_server(Proxy(gateway, tenant_routes(gateway))), http_server(admin_routes(gateway))
+    servers = (
+        http_server(Proxy(gateway, tenant_routes(gateway)), certificate=gateway.certificate),
+        http_server(admin_routes(gateway)),
+    )
     try:
         ports = [await _start(server) for server in servers]
-        yield RunningGateway(gateway, *ports)
+        yield RunningGateway(gateway, *ports, "http" if gateway.certificate is None else "https")
     finally:
         await asyncio.gather(*(server.shutdown() for server in servers))
         await gateway.aclose()

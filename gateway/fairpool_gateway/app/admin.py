@@ -35,11 +35,8 @@ def admin_routes(gateway: Gateway) -> FastAPI:
         detail: dict[str, Any] = {
             "status": gateway.shutdown.phase.name.lower(),
             "endpoints": len(dispatcher.endpoints),
+            **_problems(gateway),
         }
-        if gateway.config_problem is not None:
-            detail["config"] = f"the last good configuration stays in force: {gateway.config_problem}"
-        if gateway.credential_problem is not None:
-            detail["credential"] = f"the last one is still sent to endpoints: {gateway.credential_problem}"
         return JSONResponse(detail, status_code=503 if gateway.shutdown.phase is Phase.DRAINING else 200)
 
     @app.get("/metrics", summary="Metrics in Prometheus' text format", response_class=Response)
@@ -63,3 +60,13 @@ def admin_routes(gateway: Gateway) -> FastAPI:
         return keys_view(gateway.directory)
 
     return app
+
+
+def _problems(gateway: Gateway) -> dict[str, str]:
+    """What was renewed and cannot be used, and what is in force instead."""
+    found = {
+        "config": (gateway.config_problem, "the last good configuration stays in force"),
+        "credential": (gateway.credential_problem, "the last one is still sent to endpoints"),
+        "certificate": (gateway.certificate and gateway.certificate.problem, "the last good one stays in force"),
+    }
+    return {name: f"{instead}: {problem}" for name, (problem, instead) in found.items() if problem}

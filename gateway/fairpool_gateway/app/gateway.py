@@ -8,6 +8,7 @@ import secrets
 import time
 from itertools import count
 
+from fairpool_gateway.app.certificate import Certificate
 from fairpool_gateway.app.credential import read_credential
 from fairpool_gateway.app.shutdown import Shutdown
 from fairpool_gateway.broker import Broker
@@ -38,6 +39,7 @@ class Gateway:
         log: DecisionLog | None = None,
         in_pod: bool = False,
         tracing: Tracing | None = None,
+        certificate: Certificate | None = None,
     ) -> None:
         self.config = config
         self.credential = read_credential(config.endpoint_credential)
@@ -50,6 +52,7 @@ class Gateway:
         self.broker.replace_endpoints(_endpoint_specs(config))
         self._prober: Prober | None = None
         self.tracing = tracing or Tracing()
+        self.certificate = certificate
         self.config_problem: str | None = None
         self.shutdown = Shutdown(in_pod=in_pod)
         self._loop = asyncio.get_running_loop()

@@ -16,16 +16,18 @@ import socket
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import uvicorn
 import uvloop
 
 from fairpool_gateway.app.admin import admin_routes
+from fairpool_gateway.app.certificate import Certificate
 from fairpool_gateway.app.connection import TenantConnection
 from fairpool_gateway.app.edits import Edits
 from fairpool_gateway.app.gateway import Gateway
 from fairpool_gateway.app.log_file import LogFile
-from fairpool_gateway.app.protocol import BoundedProtocol, raise_descriptor_limit
+from fairpool_gateway.app.protocol import HEAD_SECONDS, BoundedProtocol, raise_descriptor_limit
 from fairpool_gateway.app.proxy import AsgiApp, Proxy
 from fairpool_gateway.app.routes import tenant_routes
 from fairpool_gateway.config import PoolConfig
@@ -48,7 +50,7 @@ _KEEP_ALIVE_SECONDS = 75
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How one gateway process is run. A port of 0 is chosen by the kernel."""
+    """How one gateway process is run. A port of 0 is chosen by the kernel; `tls` is a certificate and its key."""
 
     config_path: Path
     host: str = "127.0.0.1"
@@ -58,10 +60,29 @@ class Options:
     decision_log: Path | None = None
     in_pod: bool = False
     drain_seconds: int = 600
+    tls: tuple[Path, Path] | None = None
 
 
 class _Server(uvicorn.Server):
-    """A uvicorn server that leaves signals to the process it runs in."""
+    """A uvicorn server that leaves signals to the process it runs in, and waits no minute for the handshakes of TLS."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen on these sockets."""
+        loop, config = asyncio.get_running_loop(), self.config
+
+        def connection() -> asyncio.Protocol:
+            protocol: type[Any] = config.http_protocol_class
+            made: asyncio.Protocol = protocol(config, self.server_state, app_state={}, _loop=loop)
+            return made
+
+        within = None if config.ssl is None else HEAD_SECONDS
+        self.servers = [
+            await loop.create_server(
+                connection, sock=each, ssl=config.ssl, ssl_handshake_timeout=within, backlog=config.backlog
+            )
+            for each in sockets or ()
+        ]
+        self.started = True
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -80,8 +101,18 @@ async def serve(config: PoolConfig, options: Options, *, ordering: OrderingFacto
     BoundedProtocol.most_connections = raise_descriptor_limit()
     async with _decision_log(config, options.decision_log) as decision_log:
         tracing = configured(os.environ, config.pool)
-        gateway = Gateway(config, ordering=ordering, log=decision_log, in_pod=options.in_pod, tracing=tracing)
-        tenants = http_server(Proxy(gateway, tenant_routes(gateway)), drain_seconds=options.drain_seconds)
+        certificate = None if options.tls is None else Certificate(*options.tls)
+        gateway = Gateway(
+            config,
+            ordering=ordering,
+            log=decision_log,
+            in_pod=options.in_pod,
+            tracing=tracing,
+            certificate=certificate,
+        )
+        tenants = http_server(
+            Proxy(gateway, tenant_routes(gateway)), drain_seconds=options.drain_seconds, certificate=certificate
+        )
         admin = http_server(admin_routes(gateway))
         stop = asyncio.Event()
 
@@ -103,8 +134,9 @@ async def serve(config: PoolConfig, options: Options, *, ordering: OrderingFacto
 
         with listen(options.host, options.port) as port, listen(options.admin_host, options.admin_port) as admin_port:
             log.info(
-                "serving pool %s to tenants on http://%s:%d, admin on http://%s:%d",
+                "serving pool %s to tenants on %s://%s:%d, admin on http://%s:%d",
                 config.pool,
+                "http" if certificate is None else "https",
                 *port.getsockname()[:2],
                 *admin_port.getsockname()[:2],
             )
@@ -115,6 +147,8 @@ async def serve(config: PoolConfig, options: Options, *, ordering: OrderingFacto
                 tasks.create_task(leave())
                 tasks.create_task(admin.serve(sockets=[admin_port]))
                 tasks.create_task(Edits(gateway, options.config_path).follow(stop))
+                if certificate is not None:
+                    tasks.create_task(certificate.follow(stop))
         await gateway.aclose()
     log.info("ended")
 
@@ -134,8 +168,9 @@ async def _decision_log(config: PoolConfig, path: Path | None) -> AsyncIterator[
         file.close()
 
 
-def http_server(app: AsgiApp, *, drain_seconds: int = 5) -> uvicorn.Server:
+def http_server(app: AsgiApp, *, drain_seconds: int = 5, certificate: Certificate | None = None) -> uvicorn.Server:
     """A server for one port, as both ports are served; at its end, answers have `drain_seconds` to be finished."""
+    context = None if certificate is None else certificate.context
     return _Server(
         uvicorn.Config(
             app,
@@ -148,6 +183,7 @@ def http_server(app: AsgiApp, *, drain_seconds: int = 5) -> uvicorn.Server:
             date_header=False,
             timeout_keep_alive=_KEEP_ALIVE_SECONDS,
             timeout_graceful_shutdown=drain_seconds,
+            ssl_context_factory=None if context is None else lambda _config, _default: context,
         )
     )
 

@@ -1,0 +1,110 @@
+"""The certificate that tenants see, replaced while the gateway runs.
+
+Certificates are renewed by programs that write files, while requests run that last for minutes. So the files are read
+again every second, and what is in them counts for handshakes from then on; connections that stand go on. What always
+holds: certificate and key are taken together, and a pair that cannot be used changes nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import ssl
+from pathlib import Path
+
+from fairpool_gateway.errors import CannotStart
+
+READ_EVERY = 1.0
+"""Seconds between looks at the files."""
+
+log = logging.getLogger(__name__)
+
+
+class Certificate:
+    """A certificate with its chain, and its key, each in a file in PEM.
+
+    Attributes:
+        context: what a server listens with, for as long as it lives.
+        problem: why what is in the files now is not in force, if it is not.
+
+    Raises:
+        CannotStart: what is in the files cannot be used.
+    """
+
+    def __init__(self, certificate: Path, key: Path) -> None:
+        self._certificate = certificate
+        self._key = key
+        self._seen = self._judged = (_content(certificate), _content(key))
+        self._current = self._load()
+        self.problem: str | None = None
+        # The pair in force is chosen in each handshake: loading another one into a context that serves would leave it
+        # with half a pair where the halves do not fit.
+        self.context = self._current
+        self.context.sni_callback = self._choose
+
+    async def follow(self, stop: asyncio.Event) -> None:
+        """Look at the files until told to stop."""
+        while not stop.is_set():
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(stop.wait(), READ_EVERY)
+            await asyncio.to_thread(self.look)
+
+    def look(self) -> None:
+        """Take what is in the files if it is new, and stayed since the last look: both may just be being written."""
+        before, self._seen = self._seen, (_content(self._certificate), _content(self._key))
+        if self._seen != before or self._seen == self._judged:
+            return
+        self._judged = self._seen
+        self.problem = self._problem_of_taking_it()
+        if self.problem is None:
+            log.info("the certificate in %s is in force for new connections", self._certificate)
+        else:
+            log.error("the last good certificate stays in force: %s", self.problem)
+
+    def _problem_of_taking_it(self) -> str | None:
+        try:
+            self._current = self._load()
+        except CannotStart as problem:
+            return str(problem)
+        return None
+
+    def _choose(self, connection: ssl.SSLObject, _name: str | None, _context: ssl.SSLContext) -> None:
+        connection.context = self._current
+
+    def _load(self) -> ssl.SSLContext:
+        certificate, key = self._seen
+        if isinstance(certificate, str):
+            raise CannotStart(f"{self._certificate} {certificate}")
+        if isinstance(key, str):
+            raise CannotStart(f"{self._key} {key}")
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        context.set_alpn_protocols(["http/1.1"])
+        try:
+            context.load_cert_chain(self._certificate, self._key, password=self._refuse_to_ask)
+        except OSError as error:
+            raise CannotStart(self._in_words(error, certificate, key)) from error
+        return context
+
+    def _refuse_to_ask(self) -> str:
+        """For a password. OpenSSL would ask on the terminal, and wait."""
+        raise CannotStart(f"{self._key} is encrypted: give it without a password")
+
+    def _in_words(self, error: OSError, certificate: bytes, key: bytes) -> str:
+        if b"-----BEGIN CERTIFICATE-----" not in certificate:
+            return f"{self._certificate} holds no certificate in PEM"
+        if b"PRIVATE KEY-----" not in key:
+            return f"{self._key} holds no private key in PEM"
+        reason = error.reason if isinstance(error, ssl.SSLError) else error.strerror
+        if reason == "KEY_VALUES_MISMATCH":
+            return f"{self._key} is not the key of the certificate in {self._certificate}"
+        return f"{self._certificate} with {self._key} cannot be used ({reason})"
+
+
+def _content(path: Path) -> bytes | str:
+    """The bytes in a file, or why there are none."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"
