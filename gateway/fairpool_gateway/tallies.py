@@ -66,8 +66,11 @@ class Waits:
 
     def note(self, seconds: float) -> None:
         """One request waited for so long."""
-        self.buckets[bisect_left(WAIT_BOUNDS, seconds)] += 1
-        self.microseconds += int(seconds * 1e6)
+        if seconds:
+            self.buckets[bisect_left(WAIT_BOUNDS, seconds)] += 1
+            self.microseconds += int(seconds * 1e6)
+        else:
+            self.buckets[0] += 1
 
 
 @dataclass(frozen=True, slots=True)

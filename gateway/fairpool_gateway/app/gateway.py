@@ -51,11 +51,11 @@ class Gateway:
         self.broker = Broker(Dispatcher(config, ordering=ordering, log=log))
         self.broker.replace_endpoints(_endpoint_specs(config))
         self._prober: Prober | None = None
-        self.tracing = tracing or Tracing()
+        self.tracing = tracing
         self.certificate = certificate
         self.config_problem: str | None = None
         self.shutdown = Shutdown(in_pod=in_pod)
-        self._loop = asyncio.get_running_loop()
+        self.loop = asyncio.get_running_loop()
         self._run = secrets.token_hex(4)
         self._numbers = count(1)
 
@@ -107,7 +107,7 @@ class Gateway:
     def refused(self, refusal: Refused, tenant: str | None, request_id: bytes) -> None:
         """Note one refusal, by its reason and by whose request it was."""
         tenant, request = tenant or refusal.tenant, request_id.decode()
-        self.tally_of(tenant).refused(self._loop.time(), tenant or NOBODY, request, refusal.reason)
+        self.tally_of(tenant).refused(self.loop.time(), tenant or NOBODY, request, refusal.reason)
         fields = {"request": request, "tenant": tenant, "reason": refusal.reason}
         log.info("request %s of tenant %s was refused: %s", request, tenant, refusal.reason, extra=fields)
 
@@ -121,7 +121,8 @@ class Gateway:
             await self._prober.aclose()
         self.broker.close()
         await self.client.aclose()
-        await asyncio.to_thread(self.tracing.close)
+        if self.tracing is not None:
+            await asyncio.to_thread(self.tracing.close)
 
 
 def _endpoint_specs(config: PoolConfig) -> list[EndpointSpec]:

@@ -35,6 +35,7 @@ from fairpool_gateway.errors import (
     UpstreamError,
 )
 from fairpool_gateway.tallies import ANSWER_BROKEN, ANSWERED, TENANT_GONE
+from fairpool_gateway.tracing import Trace
 from fairpool_gateway.upstream import Response, Timeouts, request_head
 from fairpool_gateway.usage import UsageReader, usage_reader
 
@@ -89,16 +90,16 @@ class _Exchange:
         self._id = headers.request_id(scope["headers"], self._made_id)
         self._tenant: str | None = None
         self._request: Request | None = None
-        self._answering = False
-        self._loop = asyncio.get_running_loop()
-        self._trace = gateway.tracing.begin(scope["headers"], api, scope["path"], self._id)
+        self._status = 0
+        self._trace: Trace | None = None
+        if gateway.tracing is not None:
+            self._trace = gateway.tracing.begin(scope["headers"], api, scope["path"], self._id)
 
     async def run(self) -> None:
         """Answer the tenant, whatever happens."""
         outcome = Draining.reason
         try:
             outcome = await self._serve()
-            self._count(outcome)
         except TenantGone:
             outcome = TENANT_GONE
             self._count(outcome)
@@ -110,7 +111,8 @@ class _Exchange:
             log.exception("a fault of the gateway ended request %s", self._id.decode())
             await self._fail()
         finally:
-            self._trace.end(self._tenant, outcome)
+            if self._trace is not None:
+                self._trace.end(self._tenant, outcome, self._status)
 
     async def _serve(self) -> str:
         """Have an endpoint answer; returns how that ended."""
@@ -129,13 +131,13 @@ class _Exchange:
                 param="model",
             )
         request = self._request = Request(self._made_id, tenant, shape, len(body), self._id)
-        self._trace.waits(request)
+        if self._trace is not None:
+            self._trace.waits(request)
         task = asyncio.current_task()
         assert task is not None
         self._connection.watch(partial(self._leave, task))
         try:
             endpoint = await gateway.broker.acquire(request)
-            self._trace.dispatched(request)
             return await self._forward(request, endpoint, body)
         except asyncio.CancelledError:
             if not self._tenant_left:
@@ -153,20 +155,22 @@ class _Exchange:
 
     async def _forward(self, request: Request, endpoint: Endpoint, body: bytes) -> str:
         """Send the request to its endpoint, or where that fails to others, and pass the answer on."""
-        gateway, path, timeouts = self._gateway, self._target(), self._timeouts(request.shape)
+        gateway, path, timeouts, trace = self._gateway, self._target(), self._timeouts(request.shape), self._trace
 
         async def send(to: Endpoint) -> Response:
             target = gateway.target_of(to.spec)
             sent = headers.for_endpoint(
                 self._scope["headers"], target.authority.encode(), len(body), self._id, gateway.credential
             )
-            head = request_head(b"POST", path, self._trace.sends(to.spec, sent))
+            if trace is None:
+                return await gateway.client.send(target, request_head(b"POST", path, sent), body, timeouts)
+            head = request_head(b"POST", path, trace.sends(to.spec, sent))
             try:
                 response = await gateway.client.send(target, head, body, timeouts)
             except UpstreamError as error:
-                self._trace.failed(error)
+                trace.failed(error)
                 raise
-            self._trace.answered(response.status)
+            trace.answered(response.status)
             return response
 
         response = await answer(gateway.broker, request, endpoint, send)
@@ -178,13 +182,14 @@ class _Exchange:
     async def _pass_on(self, request: Request, response: Response) -> str:
         """The answer as it comes; one that breaks ends so that the tenant notices. Returns which of both it did."""
         events = WholeEvents() if can_be_appended_to(response.headers) else None
-        self._answering = True
-        self._trace.told(response.status)
+        self._status = response.status
+        answer_headers = headers.for_tenant(response.headers, self._id)
+        answer_headers.append((b"server-timing", self._timing(request)))
         await self._send(
             {
                 "type": "http.response.start",
                 "status": response.status,
-                "headers": [*headers.for_tenant(response.headers, self._id), *self._timing()],
+                "headers": answer_headers,
             }
         )
         # The slot goes back at the endpoint's last byte, whether a slow tenant has taken it or not.
@@ -209,7 +214,9 @@ class _Exchange:
             else:
                 body = events.broken(f"The stream broke: {error}")
                 await self._send({"type": "http.response.body", "body": body, "more_body": False})
+            self._count(ANSWER_BROKEN)
             return ANSWER_BROKEN
+        request.tally.outcomes[ANSWERED] += 1
         return ANSWERED
 
     def _usage_reader(self, response: Response) -> UsageReader:
@@ -224,7 +231,8 @@ class _Exchange:
             used = reading.used or self._gateway.broker.dispatcher.estimator.from_events(
                 request.tenant, request.shape, reading.events
             )
-        self._trace.finished(used)
+        if self._trace is not None:
+            self._trace.finished(used)
         self._gateway.broker.complete(request, used)
 
     def _count(self, outcome: str) -> None:
@@ -232,27 +240,24 @@ class _Exchange:
 
     async def _refuse(self, refusal: Refused) -> None:
         self._gateway.refused(refusal, self._tenant, self._id)
-        self._trace.told(refusal.status)
-        await send_refusal(self._send, refusal, self._id, self._timing())
+        self._status = refusal.status
+        more = [] if self._request is None else [(b"server-timing", self._timing(self._request))]
+        await send_refusal(self._send, refusal, self._id, more)
 
     async def _fail(self) -> None:
         """End what the gateway cannot: with an answer, or where one has begun by breaking it off."""
-        if self._answering:
+        if self._status:
             self._count(InternalError.reason)
             await self._connection.cut()
         else:
             await self._refuse(InternalError(INTERNAL_ERROR))
 
-    def _timing(self) -> list[tuple[bytes, bytes]]:
-        """How long the request waited in the queue, and from its slot to the first byte of its answer."""
-        request = self._request
-        if request is None:
-            return []
-        now = self._loop.time()
+    def _timing(self, request: Request) -> bytes:
+        """For how many ms the request waited in the queue, and how long it took from its slot to the first byte."""
+        now = self._gateway.loop.time()
         if request.dispatched is None:
-            return [(b"server-timing", b"queue;dur=%.0f" % (1000 * (now - request.arrived)))]
-        queue, engine = 1000 * request.waited, 1000 * (now - request.dispatched)
-        return [(b"server-timing", b"queue;dur=%.0f, engine;dur=%.0f" % (queue, engine))]
+            return b"queue;dur=%d" % int(1000 * (now - request.arrived))
+        return b"queue;dur=%d, engine;dur=%d" % (int(1000 * request.waited), int(1000 * (now - request.dispatched)))
 
     def _target(self) -> bytes:
         """The path as it was found to be allowed, not as it was written, and the query as it came."""

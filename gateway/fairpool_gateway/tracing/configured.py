@@ -19,21 +19,21 @@ _PROTOCOLS = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL
 log = logging.getLogger(__name__)
 
 
-def configured(environment: Mapping[str, str], pool: str) -> Tracing:
-    """The tracing of this pool that the environment asks for."""
+def configured(environment: Mapping[str, str], pool: str) -> Tracing | None:
+    """The tracing of this pool that the environment asks for, if it does."""
     if not _wanted(environment):
-        return Tracing()
+        return None
     protocol = _first(environment, _PROTOCOLS) or "http/protobuf"
     if protocol != "http/protobuf":
         log.warning(
             "no spans are sent: OTLP is spoken as http/protobuf only, and the environment asks for %s", protocol
         )
-        return Tracing()
+        return None
     try:
         spans = import_module("fairpool_gateway.tracing.spans")
     except ModuleNotFoundError as missing:
         log.warning("no spans are sent: %s is not installed; install fairpool[tracing]", missing.name)
-        return Tracing()
+        return None
     tracing: Tracing = spans.over_otlp(pool)
     return tracing
 

@@ -22,7 +22,7 @@ from fairpool_gateway.dispatcher import Request
 from fairpool_gateway.endpoints import EndpointSpec
 from fairpool_gateway.errors import UpstreamError
 from fairpool_gateway.tallies import ANSWER_BROKEN
-from fairpool_gateway.tracing.trace import Headers, Trace, Tracing
+from fairpool_gateway.tracing.trace import Headers, Trace
 
 _OPERATIONS: Final = {
     Api.CHAT: "chat",
@@ -35,7 +35,7 @@ _CONTEXT_HEADERS: Final = (b"traceparent", b"tracestate")
 _propagator = TraceContextTextMapPropagator()
 
 
-class Spans(Tracing):
+class Spans:
     """Makes spans for one pool, and hands them to a processor when they end."""
 
     def __init__(self, pool: str, processor: SpanProcessor) -> None:
@@ -67,7 +67,7 @@ class Spans(Tracing):
         self._provider.shutdown()
 
 
-class _SpanTrace(Trace):
+class _SpanTrace:
     """The spans of one request: its own, and the one of the phase that it is in."""
 
     __slots__ = ("_attempts", "_inside", "_operation", "_phase", "_request", "_span", "_spans")
@@ -86,17 +86,13 @@ class _SpanTrace(Trace):
         self._request = request
         self._phase = self._spans.child(self._inside, "queue", SpanKind.INTERNAL, {"fairpool.tenant": request.tenant})
 
-    def dispatched(self, request: Request) -> None:
-        """The span of its wait ends."""
+    def sends(self, endpoint: EndpointSpec, headers: Headers) -> Headers:
+        """The span of its wait ends, that of an exchange begins, as the parent of whatever the endpoint does."""
+        request = self._request
+        assert request is not None
         if self._phase is not None:
             self._phase.set_attribute("fairpool.cost", request.cost)
         self._end_phase()
-
-    def sends(self, endpoint: EndpointSpec, headers: Headers) -> Headers:
-        """The span of an exchange begins, as the parent of whatever the endpoint does."""
-        self._end_phase()
-        request = self._request
-        assert request is not None
         self._attempts += 1
         attributes: dict[str, str | int | bool] = {
             "gen_ai.operation.name": self._operation,
@@ -139,12 +135,10 @@ class _SpanTrace(Trace):
                     span.set_attribute("gen_ai.usage.output_tokens", used.output)
         self._end_phase()
 
-    def told(self, status: int) -> None:
-        """The tenant is answered, with this status."""
-        _set_status(self._span, status, least_error=500)
-
-    def end(self, tenant: str | None, reason: str) -> None:
+    def end(self, tenant: str | None, reason: str, status: int) -> None:
         """All that is left ends."""
+        if status:
+            _set_status(self._span, status, least_error=500)
         if self._phase is not None:
             self._phase.set_attribute("fairpool.reason", reason)
         self._end_phase()

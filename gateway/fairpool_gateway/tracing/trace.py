@@ -1,8 +1,9 @@
-"""What happens to a request, as tracing is told of it. These classes tell nobody; `spans` has those that do."""
+"""What tracing is told of a request, and by what it is told."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 from fairpool_gateway.cost import Api, Used
 from fairpool_gateway.dispatcher import Request
@@ -13,20 +14,14 @@ Headers = Sequence[tuple[bytes, bytes]]
 """Names in lower case, as ASGI gives them."""
 
 
-class Trace:
+class Trace(Protocol):
     """One request's. Events come in the order of the methods; `sends` to `finished` may repeat, `end` always comes."""
-
-    __slots__ = ()
 
     def waits(self, request: Request) -> None:
         """It joins the queue."""
 
-    def dispatched(self, request: Request) -> None:
-        """It got a slot."""
-
-    def sends(self, endpoint: EndpointSpec, headers: Headers) -> Headers:  # noqa: ARG002 - nobody is told
-        """It is sent to an endpoint with these headers; returns those to send instead."""
-        return headers
+    def sends(self, endpoint: EndpointSpec, headers: Headers) -> Headers:
+        """It has a slot and is sent to an endpoint with these headers; returns those to send instead."""
 
     def answered(self, status: int) -> None:
         """The first byte of the endpoint's answer came."""
@@ -37,22 +32,15 @@ class Trace:
     def finished(self, used: Used | None) -> None:
         """The endpoint's last byte came, or the answer broke off; `used` is None where nothing told."""
 
-    def told(self, status: int) -> None:
-        """The tenant is answered, with this status."""
-
-    def end(self, tenant: str | None, reason: str) -> None:
-        """It is over: whose it was, and how it ended."""
+    def end(self, tenant: str | None, reason: str, status: int) -> None:
+        """It is over: whose it was, how it ended, and what status the tenant was told, 0 for none."""
 
 
-_NO_TRACE = Trace()
-
-
-class Tracing:
+class Tracing(Protocol):
     """Makes the traces of one gateway."""
 
-    def begin(self, headers: Headers, api: Api, path: str, request_id: bytes) -> Trace:  # noqa: ARG002 - as above
+    def begin(self, headers: Headers, api: Api, path: str, request_id: bytes) -> Trace:
         """The trace of a request with these headers, which its tenant knows by `request_id`."""
-        return _NO_TRACE
 
     def close(self) -> None:
         """Send what has yet to be sent. May take seconds; needs no event loop."""
