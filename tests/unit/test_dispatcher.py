@@ -156,26 +156,19 @@ class Interleavings(RuleBasedStateMachine):
         weights=st.dictionaries(st.sampled_from(TENANTS), st.integers(1, 1000)),
         timeout=st.sampled_from(["1s", "9s"]),
         most=st.sampled_from([5, 12]),
-        suspended=st.sets(st.sampled_from(TENANTS), max_size=2),
-        suspend=st.sampled_from([False, False, False, True]),
     )
-    def edit_config(self, weights, timeout, most, suspended, suspend):
-        edited = config(
-            weights,
-            maxRequests=most,
-            perTenant={"maxRequests": 6},
-            timeout=timeout,
-            suspended=suspended,
-            suspend=suspend,
-        )
+    def edit_config(self, weights, timeout, most):
+        edited = config(weights, maxRequests=most, perTenant={"maxRequests": 6}, timeout=timeout)
         self.carry_out(self.dispatcher.configure(self.now, edited))
 
-    @invariant()
-    def nothing_waits_that_is_suspended(self):
+    @rule(suspended=st.sets(st.sampled_from(sorted(WEIGHTS)), min_size=1), pool=st.booleans())
+    def suspend_for_a_moment(self, suspended, pool):
         rules = self.dispatcher.config
+        settings = {"maxRequests": rules.queue.max_requests, "perTenant": {"maxRequests": 6}}
+        self.carry_out(self.dispatcher.configure(self.now, config(suspended=suspended, suspend=pool, **settings)))
         waiting = {made.tenant for made, state in self.by_state.items() if state is State.WAITING}
-        assert not (waiting and rules.suspend)
-        assert not waiting & rules.suspended()
+        assert not (waiting if pool else waiting & suspended)
+        self.carry_out(self.dispatcher.configure(self.now, rules))
 
     @rule(seconds=st.floats(0.0, 6.0))
     def tick(self, seconds):
