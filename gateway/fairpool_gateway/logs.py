@@ -130,7 +130,8 @@ class JsonFormatter(logging.Formatter):
 
 def log_unhandled(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
     """An event loop's exception handler: says what failed, and not, as asyncio's own, what it failed on."""
-    logging.getLogger("asyncio").error(context["message"], exc_info=context.get("exception"))
+    what, in_callback, _ = context["message"].partition(" in callback ")
+    logging.getLogger("asyncio").error(what + in_callback.rstrip(), exc_info=context.get("exception"))
 
 
 def _time(record: logging.LogRecord) -> str:

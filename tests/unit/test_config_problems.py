@@ -157,7 +157,7 @@ FIELDS = [
     ({**over_tls(), "endpointTls": {"serverName": "n"}}, "endpointTls.caFile: is missing: give the path of a file with the certificates of the authorities to trust"),
     ({**over_tls(), "endpointTls": {**TLS, "insecure": True}}, "endpointTls.insecure: is not a field here; there are caFile, serverName"),
     *(
-        ({"probe": {"path": path}}, f"probe.path: must be a path such as /health, not {ascii(path)}")
+        ({"probe": {"path": path}}, f"probe.path: must be a path such as /health, not {path!a}")
         for path in ("", "health", "/a b", "/a#b", "/\xe4")
     ),
     ({"probe": {"interval": 5}}, "probe.interval: has no unit: write 5s if you mean seconds"),

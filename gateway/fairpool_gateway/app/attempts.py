@@ -6,6 +6,7 @@ that was repeated; and when no try is left, what the last endpoint that answered
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
@@ -16,12 +17,15 @@ from fairpool_gateway.errors import (
     ConnectFailed,
     Refused,
     UpstreamBroken,
+    UpstreamError,
     UpstreamFailed,
     UpstreamTimedOut,
     UpstreamTimeout,
 )
 from fairpool_gateway.health import SUSPICIOUS
 from fairpool_gateway.upstream import Response
+
+log = logging.getLogger(__name__)
 
 Send = Callable[[Endpoint], Awaitable[Response]]
 """Sends the request to an endpoint; returns once the first byte of its answer's body came."""
@@ -69,14 +73,23 @@ async def _attempt(broker: Broker, request: Request, endpoint: Endpoint, send: S
     try:
         response = await send(endpoint)
     except UpstreamTimedOut as error:
+        _tell(request, endpoint, error)
         raise UpstreamTimeout(f"The endpoint gave no answer in time: {error}.") from error
     except ConnectFailed as error:
+        _tell(request, endpoint, error)
         broker.connect_failed(request)
         return _Failure(UpstreamFailed(f"The endpoint could not be reached: {error}."), lost=False)
     except UpstreamBroken as error:
+        _tell(request, endpoint, error)
         return _Failure(UpstreamFailed(f"The endpoint broke off before its answer began: {error}."), lost=True)
     broker.answered(request, response.status)
     return response
+
+
+def _tell(request: Request, endpoint: Endpoint, error: UpstreamError) -> None:
+    given_id, name = request.given_id.decode(), endpoint.spec.id
+    fields = {"request": given_id, "tenant": request.tenant, "endpoint": name}
+    log.warning("request %s failed on endpoint %s: %s", given_id, name, error, extra=fields)
 
 
 async def _elsewhere(broker: Broker, request: Request, *, lost: bool) -> Endpoint | None:

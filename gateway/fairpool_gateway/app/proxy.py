@@ -209,12 +209,13 @@ class _Exchange:
             given_id = self._id.decode()
             fields = {"request": given_id, "tenant": request.tenant, "endpoint": endpoint}
             log.warning("the answer to %s broke on %s: %s", given_id, endpoint, error, extra=fields)
+            self._count(ANSWER_BROKEN)
             if events is None:
+                self._connection.watch(None)
                 await self._connection.cut()
             else:
                 body = events.broken(f"The stream broke: {error}")
                 await self._send({"type": "http.response.body", "body": body, "more_body": False})
-            self._count(ANSWER_BROKEN)
             return ANSWER_BROKEN
         request.tally.outcomes[ANSWERED] += 1
         return ANSWERED
