@@ -204,7 +204,8 @@ class Dispatcher:
         """
         self.endpoints.tick(now)
         actions = self._fill(now)
-        actions += self._turn_away(now, self.admission.expire(now, endpoints=len(self.endpoints) > 0))
+        ready = any(not endpoint.is_out for endpoint in self.endpoints)
+        actions += self._turn_away(now, self.admission.expire(now, endpoints=ready))
         return actions + self._expire_retries(now)
 
     def next_tick(self) -> float | None:

@@ -278,14 +278,6 @@ class EjectsTheLastByProbe(Dispatcher):
         return self._fill(now)
 
 
-class ForgetsWhoWaitsForAProbe(Dispatcher):
-    """Broken: a probe that goes well lets an endpoint be tried, but nobody looks for who waits."""
-
-    def probed(self, now, endpoint, status):
-        endpoint.health.answered(now, status or 503, PROBE, may_eject=self.endpoints.others_than(endpoint))
-        return []
-
-
 class StaysInTheOrder(Dispatcher):
     """Broken: a request that expires is refused, but keeps its place in the order."""
 
@@ -315,7 +307,6 @@ class LetsTheSuspendedWait(Dispatcher):
         ChargesRetriesAgain,
         EjectsTheLast,
         EjectsTheLastByProbe,
-        ForgetsWhoWaitsForAProbe,
         LetsTheSuspendedWait,
     ],
 )
@@ -609,10 +600,18 @@ class TestEjection:
         pool.complete(2.0, made, Used(1, 1))
 
 
+class ForgetsWhoWaitsForAProbe(Dispatcher):
+    """Broken: a probe that goes well lets an endpoint be tried, but nobody looks for who waits."""
+
+    def probed(self, now, endpoint, status):
+        endpoint.health.answered(now, status or 503, PROBE, may_eject=self.endpoints.others_than(endpoint))
+        return []
+
+
 class TestProbe:
-    def sick(self, *, connected=True):
-        """A pool with an endpoint that was taken out, whose other one is full, and a request that waits."""
-        pool = dispatcher(endpoints=[spec(0), spec(1, slots=1)])
+    def sick(self, *, connected=True, dispatcher_class=Dispatcher):
+        """A pool with an endpoint that was taken out, whose other one is full, and requests that wait."""
+        pool = dispatcher(endpoints=[spec(0), spec(1, slots=1)], dispatcher_class=dispatcher_class)
         (sick, _) = pool.endpoints
         pool.probed(0.0, sick, 503 if connected else None)
         pool.arrive(0.0, request("runs", "a"))
@@ -640,6 +639,12 @@ class TestProbe:
         pool, sick = self.sick(connected=connected)
         assert granted(pool.probed(1.0, sick, 200)) == ["waits"]
         assert granted(pool.probed(2.0, sick, 200)) == []
+
+    def test_that_forgot_who_waits_would_leave_them_beside_a_free_slot(self):
+        pool, sick = self.sick(dispatcher_class=ForgetsWhoWaitsForAProbe)
+        assert granted(pool.probed(1.0, sick, 200)) == []
+        assert sick.has_free_slot
+        assert pool.ordering.waiting
 
     def test_that_goes_wrong_again_does_not_make_it_stay_out_for_longer(self):
         pool, sick = self.sick()
@@ -695,6 +700,12 @@ class TestTimeOut:
         assert isinstance(refuse.refusal, QueueTimeout)
         assert 1 <= refuse.refusal.retry_after <= 60
         assert pool.next_tick() is None
+
+    def test_it_is_told_that_no_endpoint_is_there_when_all_drain(self):
+        pool = dispatcher(endpoints=[replace(spec(0), draining=True)], timeout="45s")
+        pool.arrive(0.0, request("waits", "a"))
+        (refuse,) = pool.tick(45.0)
+        assert isinstance(refuse.refusal, NoEndpoint)
 
     def test_it_is_told_that_no_endpoint_is_there_when_none_is(self):
         pool = dispatcher(timeout="45s")
