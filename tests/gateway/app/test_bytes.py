@@ -184,3 +184,12 @@ class TestAnswers:
         await peer.answer()
         await line.answer()
         await until(lambda: gateway.in_flight == 0)
+
+    async def test_what_is_no_success_teaches_nothing_whatever_it_says_it_used(self, endpoint, gateway, line):
+        peer = await self.ask(endpoint, line)
+        said = b'{"usage": {"prompt_tokens": 7, "completion_tokens": 7}}'
+        length = b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(said)
+        await peer.send(b"HTTP/1.1 500 Internal Server Error\r\n" + length + said)
+        assert (await line.answer())[0] == 500
+        assert gateway.dispatcher.counts.used == 0
+        assert not gateway.dispatcher.estimator._tenants
