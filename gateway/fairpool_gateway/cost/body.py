@@ -10,174 +10,151 @@ are arrays. Together they take one to four nanoseconds a byte and hold the inter
 
 from __future__ import annotations
 
-import enum
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Final
+import re
+from typing import Any, Final
 
 import msgspec
 from msgspec import Raw
 
+from fairpool_gateway.cost.api import FIELDS, Api
+from fairpool_gateway.cost.form import shape_of_form
+from fairpool_gateway.cost.numbers import choices_of, limit_of
+from fairpool_gateway.cost.rules import refuse_overtaking, without_model
 from fairpool_gateway.cost.shape import Shape
 from fairpool_gateway.cost.size import ABSENT, Item, Size, crowded
+from fairpool_gateway.cost.upload import is_form
 from fairpool_gateway.errors import InvalidRequest
 
-MOST_CHOICES: Final = 16_384
-"""More answers than this to one prompt are refused by engines, so they are not counted either."""
+SPOKEN_TOKENS_PER_BYTE: Final = 4
+"""Of a text to be spoken: what its audio is made of, where a second has some 60 tokens and 15 letters."""
 
-MOST_TOKENS: Final = (1 << 31) - 1
-"""A `max_tokens` beyond this is no limit."""
+DRAWN_TOKENS: Final = 4096
+"""What each megapixel, begun or whole, of an image that is to be drawn stands for."""
 
+_MEGAPIXEL: Final = 1 << 20
+_PIXELS: Final = re.compile(rb'"(\d{1,5})x(\d{1,5})"')
+_NO_PRIORITY: Final = frozenset({b"", b"null"})
+_NO_BACKGROUND: Final = frozenset({b"", b"null", b"false"})
+"""Engines take more than `true` for true."""
 
-class Api(enum.Enum):
-    """The APIs whose cost can be read; the value is the path below `/v1/`."""
-
-    CHAT = "chat/completions"
-    COMPLETIONS = "completions"
-    EMBEDDINGS = "embeddings"
-    RESPONSES = "responses"
-
-
-@dataclass(frozen=True, slots=True)
-class _Form:
-    """Which fields of an API's bodies hold what matters, beside `messages`.
-
-    Attributes:
-        reads: what the engine reads.
-        prompts: which of these may hold several prompts, each answered by itself.
-        choices: how many answers to a prompt it generates; the greatest counts.
-        limits: the greatest length of an answer; the first valid one counts.
-        generates: whether it generates at all.
-    """
-
-    reads: tuple[str, ...]
-    prompts: str | None = None
-    choices: tuple[str, ...] = ()
-    limits: tuple[str, ...] = ()
-    generates: bool = True
+_OBJECT: Final = re.compile(rb"(?:\xef\xbb\xbf)?[ \t\r\n]*\{")
 
 
-_FORMS: Final = {
-    Api.CHAT: _Form(
-        reads=("tools", "functions", "response_format"),
-        choices=("n",),
-        limits=("max_completion_tokens", "max_tokens"),
-    ),
-    Api.COMPLETIONS: _Form(
-        reads=("prompt", "suffix", "response_format"),
-        prompts="prompt",
-        choices=("n", "best_of"),
-        limits=("max_tokens",),
-    ),
-    Api.EMBEDDINGS: _Form(reads=("input",), generates=False),
-    Api.RESPONSES: _Form(reads=("input", "instructions", "tools", "text"), limits=("max_output_tokens",)),
-}
+class _JsonReader:
+    """Finds the fields of one API's bodies, as they are written; a body's others are skipped."""
+
+    def __init__(self, api: Api) -> None:
+        self.fields = FIELDS[api]
+        names = {"model", "stream", "priority", "background", *self.fields.names()} - {"messages"}
+        fields: list[tuple[str, Any, Any]] = [(name, Raw, ABSENT) for name in sorted(names)]
+        well_formed = msgspec.defstruct("WellFormed", [*fields, ("messages", list[Item], [])], gc=False)
+        odd = msgspec.defstruct("Odd", [*fields, ("messages", Raw, ABSENT)], gc=False)
+        self._decode_well_formed = msgspec.json.Decoder(well_formed).decode
+        self._decode_odd = msgspec.json.Decoder(odd).decode
+
+    def decode(self, body: bytes, *, messages: bool) -> Any:
+        """The fields of a body, each a `Raw`; but `messages` a list of `Item`, if it is to be and can be."""
+        try:
+            if messages:
+                try:
+                    return self._decode_well_formed(body)
+                except msgspec.ValidationError:
+                    pass
+            return self._decode_odd(body)
+        except msgspec.ValidationError:
+            raise InvalidRequest("The body must be a JSON object.") from None
+        except msgspec.DecodeError as error:
+            raise InvalidRequest(f"The body is not JSON that can be read: {error}.") from None
+        except RecursionError:
+            raise InvalidRequest("The body is nested too deeply.") from None
 
 
-class _Fields(msgspec.Struct, gc=False):
-    """The fields of all APIs, as they are found; a body's others are skipped."""
+_JSON_READERS: Final = {api: _JsonReader(api) for api in Api}
 
-    model: Raw = ABSENT
-    stream: Raw = ABSENT
-    priority: Raw = ABSENT
-    background: Raw = ABSENT
-    prompt: Raw = ABSENT
-    suffix: Raw = ABSENT
-    input: Raw = ABSENT
-    instructions: Raw = ABSENT
-    text: Raw = ABSENT
-    tools: Raw = ABSENT
-    functions: Raw = ABSENT
-    response_format: Raw = ABSENT
-    n: Raw = ABSENT
-    best_of: Raw = ABSENT
-    max_tokens: Raw = ABSENT
-    max_completion_tokens: Raw = ABSENT
-    max_output_tokens: Raw = ABSENT
-
-
-class _Body(_Fields):
-    """A body as it should be."""
-
-    messages: list[Item] = []
-
-
-class _OddBody(_Fields):
-    """A body whose messages are something else, or too many to look into."""
-
-    messages: Raw = ABSENT
-
-
-_decode_body = msgspec.json.Decoder(_Body).decode
-_decode_odd_body = msgspec.json.Decoder(_OddBody).decode
 _decode_text = msgspec.json.Decoder(str).decode
-_decode_number = msgspec.json.Decoder(int).decode
-_decode_number_or_text = msgspec.json.Decoder(int, strict=False).decode
 
 
-def read_shape(api: Api, body: bytes) -> Shape:
+def read_shape(api: Api, body: bytes, content_type: bytes = b"application/json") -> Shape:
     """What the body of a request says about its cost.
 
     Raises:
-        InvalidRequest: it is no JSON object, names no model, or asks to pass others inside the engine. Nothing else is
-            ever raised, whatever the bytes.
+        InvalidRequest: it is not what the API takes, names no model, or asks to pass others inside the engine. Nothing
+            else is ever raised, whatever the bytes.
     """
-    form = _FORMS[api]
-    walk = not crowded(body)
-    size = Size(walk=walk)
-    fields = _read(body, size, walk=walk)
-    _refuse_overtaking(fields)
+    reader = _JSON_READERS[api]
+    if reader.fields.upload or (api is Api.EXTRA and is_form(content_type)):
+        return shape_of_form(api, body, content_type)
+    if api is Api.EXTRA and not _may_be_json(body, content_type):
+        return Shape("", stream=False, text_bytes=len(body), input_tokens=0, choices=1, max_tokens=None, generates=True)
+    return _shape_of_json(api, reader, body)
+
+
+def _may_be_json(body: bytes, content_type: bytes) -> bool:
+    """Whether an engine may take a body for JSON: by what it says it is, or by what it looks like."""
+    return bool(body) and (not content_type or b"json" in content_type.lower() or _OBJECT.match(body) is not None)
+
+
+def _shape_of_json(api: Api, reader: _JsonReader, body: bytes) -> Shape:
+    found = reader.fields
+    size = Size(walk=not crowded(body))
+    fields = reader.decode(body, messages=size.walk and api is not Api.EXTRA)
+    if isinstance(fields.messages, list):
+        size.add_items(fields.messages)
+    elif api is Api.EXTRA:
+        size.text = len(body) - sum(len(getattr(fields, name)) for name in found.reads)
+    else:
+        size.text = len(fields.messages)
+    refuse_overtaking(
+        priority=bytes(fields.priority) not in _NO_PRIORITY,
+        background=bytes(fields.background) not in _NO_BACKGROUND,
+    )
     prompts = 1
-    for name in form.reads:
+    for name in found.reads:
         raw = getattr(fields, name)
         if raw is not ABSENT:
-            found = size.add(raw)
-            if name == form.prompts:
-                prompts = found
+            held = size.add(raw)
+            if name == found.prompts:
+                prompts = held
+    if found.each:
+        _add_pairs(size, *([getattr(fields, name) for name in side] for side in (found.each, found.with_each)))
+    choices = prompts * choices_of([getattr(fields, name) for name in found.choices])
+    if found.spoken is not None:
+        size.tokens += SPOKEN_TOKENS_PER_BYTE * len(getattr(fields, found.spoken))
+    if found.drawn is not None:
+        size.tokens += DRAWN_TOKENS * choices * _megapixels(getattr(fields, found.drawn))
     return Shape(
-        model=_model(fields.model),
+        model=_model(fields.model, api),
         stream=_stream(fields.stream),
         text_bytes=size.text,
         input_tokens=size.tokens,
-        choices=prompts * _choices(fields, form.choices),
-        max_tokens=_limit(fields, form.limits),
-        generates=form.generates,
+        choices=choices,
+        max_tokens=limit_of([getattr(fields, name) for name in found.limits]),
+        generates=found.generates,
     )
 
 
-def _read(body: bytes, size: Size, *, walk: bool) -> _Fields:
-    """The fields of a body, after adding the size of its messages."""
-    try:
-        if walk:
-            try:
-                fields = _decode_body(body)
-            except msgspec.ValidationError:
-                pass
-            else:
-                size.add_items(fields.messages)
-                return fields
-        odd = _decode_odd_body(body)
-    except msgspec.ValidationError:
-        raise InvalidRequest("The body must be a JSON object.") from None
-    except msgspec.DecodeError as error:
-        raise InvalidRequest(f"The body is not JSON that can be read: {error}.") from None
-    except RecursionError:
-        raise InvalidRequest("The body is nested too deeply.") from None
-    size.text += len(odd.messages)
-    return odd
+def _add_pairs(size: Size, each: list[Raw], with_each: list[Raw]) -> None:
+    """Add queries and documents, each query as often as it is read with a document, and the other way round."""
+    sides = []
+    for side in (each, with_each):
+        one = Size(walk=size.walk)
+        held = sum(one.add(raw, 1) for raw in side if raw is not ABSENT)
+        sides.append((one, max(1, held)))
+    for (one, held), (_, others) in (sides, sides[::-1]):
+        times = max(1, others // held)
+        size.text += one.text * times
+        size.tokens += one.tokens * times
 
 
-def _refuse_overtaking(fields: _Fields) -> None:
-    """Refuse what engines let pass before others; they take more than `true` for true."""
-    if fields.priority is not ABSENT and bytes(fields.priority) != b"null":
-        raise InvalidRequest("This pool orders requests itself: leave out `priority`.", param="priority")
-    if fields.background is not ABSENT and bytes(fields.background) not in {b"null", b"false"}:
-        raise InvalidRequest("This pool runs nothing in the background: leave out `background`.", param="background")
+def _megapixels(size: Raw) -> int:
+    """How large an image is to be, in megapixels that are at least begun."""
+    pixels = _PIXELS.fullmatch(size)
+    return 1 if pixels is None else max(1, -(-int(pixels[1]) * int(pixels[2]) // _MEGAPIXEL))
 
 
-def _model(raw: Raw) -> str:
+def _model(raw: Raw, api: Api) -> str:
     if raw is ABSENT:
-        raise InvalidRequest("The body must name a `model`.", param="model")
+        return without_model(api)
     try:
         return _decode_text(raw)
     except msgspec.DecodeError:
@@ -185,35 +162,7 @@ def _model(raw: Raw) -> str:
 
 
 def _stream(raw: Raw) -> bool:
-    if raw is ABSENT:
-        return False
     word = bytes(raw)
-    if word not in {b"true", b"false", b"null"}:
+    if word not in {b"", b"true", b"false", b"null"}:
         raise InvalidRequest("`stream` must be true or false.", param="stream")
     return word == b"true"
-
-
-def _choices(fields: _Fields, names: tuple[str, ...]) -> int:
-    """How many answers to one prompt; a number written as text counts too, for some engines accept it."""
-    choices = 1
-    for name in names:
-        choices = max(choices, _number(getattr(fields, name), _decode_number_or_text))
-    return min(choices, MOST_CHOICES)
-
-
-def _limit(fields: _Fields, names: tuple[str, ...]) -> int | None:
-    for name in names:
-        limit = _number(getattr(fields, name), _decode_number)
-        if 1 <= limit <= MOST_TOKENS:
-            return limit
-    return None
-
-
-def _number(raw: Raw, decode: Callable[[Raw], int]) -> int:
-    """A whole number, or 0 where there is none."""
-    if raw is ABSENT:
-        return 0
-    try:
-        return decode(raw)
-    except msgspec.DecodeError:
-        return 0

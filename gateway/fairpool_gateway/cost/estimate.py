@@ -121,7 +121,7 @@ class Estimator:
         """
         for learned in (self._remember(tenant), self._pool):
             if used.told:
-                _learn_input(learned, shape, used.input)
+                _learn_input(learned, shape, used.input if shape.generates else used.input + used.output)
                 learned.per_event.learn(used.output, used.events)
             if shape.generates:
                 learned.output.learn(used.output / shape.choices)

@@ -9,13 +9,14 @@ class Shape(msgspec.Struct, frozen=True):
     """What the body of a request says about its cost.
 
     Attributes:
-        model: the model it names.
+        model: the model it names, or "" where it need not name one.
         stream: whether it asks for a stream of events.
         text_bytes: bytes of text the engine has to read; its tokens are learned per tenant.
-        input_tokens: tokens the body states by itself (token arrays) or that stand for images and audio.
+        input_tokens: tokens the body states by itself (token arrays) or that stand for images and audio, those that are
+            to be made included.
         choices: how many answers are to be generated (`n`, times the number of prompts); at least 1.
         max_tokens: the greatest length of one answer, or None where the body sets no valid one.
-        generates: whether the engine generates tokens at all (embeddings do not).
+        generates: whether the engine generates tokens that are told (embeddings, images and speech do not).
     """
 
     model: str

@@ -33,9 +33,19 @@ FILE_TOKENS: Final = 4096
 
 ABSENT: Final = Raw()
 
-_MEDIA = ((b"image", IMAGE_TOKENS), (b"video", VIDEO_TOKENS), (b"audio", AUDIO_TOKENS), (b"file", FILE_TOKENS))
+_MEDIA = (
+    (b"image", IMAGE_TOKENS),
+    (b"video", VIDEO_TOKENS),
+    (b"audio", AUDIO_TOKENS),
+    (b"file", FILE_TOKENS),
+    (b"document", FILE_TOKENS),
+)
 
-_PLAIN_TYPES = frozenset({b'"text"', b'"input_text"', b'"output_text"', b'"message"'})
+_PLAIN_TYPES = frozenset({
+    *(b'"text"', b'"input_text"', b'"output_text"', b'"message"'),
+    *(b'"thinking"', b'"tool_use"', b'"tool_result"'),
+})  # fmt: skip
+"""Parts that are text, so that there is nothing to read in an empty one."""
 
 _DEEPEST = 3
 """Content inside content, deeper than any API nests it, is measured by its length."""
@@ -66,8 +76,20 @@ class Item(msgspec.Struct, gc=False):
     summary: Raw = ABSENT
     reasoning: Raw = ABSENT
     reasoning_content: Raw = ABSENT
+    input: Raw = ABSENT
+    thinking: Raw = ABSENT
+    source: Raw = ABSENT
 
 
+class _Source(msgspec.Struct, gc=False):
+    """What a document is made of: text, parts, or something that stands for a constant."""
+
+    type: Raw = ABSENT
+    data: Raw = ABSENT
+    content: Raw = ABSENT
+
+
+_decode_source = msgspec.json.Decoder(_Source).decode
 _decode_item = msgspec.json.Decoder(Item).decode
 _decode_items = msgspec.json.Decoder(list[Item]).decode
 
@@ -91,23 +113,23 @@ class Size:
         walk: whether messages and parts are looked into, rather than measured by their length.
     """
 
-    __slots__ = ("_walk", "text", "tokens")
+    __slots__ = ("text", "tokens", "walk")
 
     def __init__(self, *, walk: bool) -> None:
         self.text = 0
         self.tokens = 0
-        self._walk = walk
+        self.walk = walk
 
     def add(self, raw: Raw, depth: int = 0) -> int:
-        """Add a field that holds text, token numbers, items, or arrays of these; returns how many prompts these are."""
+        """Add a field that holds text, token numbers, items, or arrays of these; returns how many it holds."""
         view = memoryview(raw)
         kind = view[0]
         if kind == _QUOTE:
             self.text += len(raw) - 2
         elif kind == _ARRAY:
             return self._add_array(raw, view, depth)
-        elif kind == _OBJECT and self._walk and 0 < depth <= _DEEPEST:
-            self._add_item(_decode_item(raw), depth)
+        elif kind == _OBJECT and self.walk and 0 < depth <= _DEEPEST:
+            return self._add_item(_decode_item(raw), depth)
         elif bytes(view[:4]) != b"null":
             self.text += len(raw)
         return 1
@@ -119,10 +141,10 @@ class Size:
         for item in items:
             self._add_item(item, depth)
 
-    def _add_item(self, item: Item, depth: int) -> None:
+    def _add_item(self, item: Item, depth: int) -> int:
+        """Add one item; returns how many parts its content has."""
         before = self.text + self.tokens
-        if item.content is not ABSENT:
-            self.add(item.content, depth + 1)
+        parts = 1 if item.content is ABSENT else self.add(item.content, depth + 1)
         for raw in (item.text, item.output, item.summary):
             if raw is not ABSENT:
                 self.add(raw, depth + 1)
@@ -134,12 +156,31 @@ class Size:
             item.arguments,
             item.reasoning,
             item.reasoning_content,
+            item.input,
+            item.thinking,
         ):
             if raw is not ABSENT:
                 self.text += len(raw)
+        if item.source is not ABSENT and b"document" in bytes(item.type) and self._add_source(item.source, depth):
+            return parts
         if depth or item.type is not ABSENT:
             nothing = self.text + self.tokens == before
             self.tokens += _stands_for(item.type, nothing=nothing and depth > 0)
+        return parts
+
+    def _add_source(self, raw: Raw, depth: int) -> bool:
+        """Add what a document is made of, if that can be read here."""
+        if memoryview(raw)[0] != _OBJECT:
+            return False
+        source = _decode_source(raw)
+        name = bytes(source.type)
+        if name == b'"text"' and source.data is not ABSENT:
+            self.text += len(source.data)
+        elif name == b'"content"' and source.content is not ABSENT:
+            self.add(source.content, depth + 1)
+        else:
+            return False
+        return True
 
     def _add_array(self, raw: Raw, view: memoryview, depth: int) -> int:
         """Add an array, whose first element says what all of them are."""
@@ -154,15 +195,23 @@ class Size:
             self.tokens += _count(view, b",") + 1
             of_arrays = head[: len(head) - len(inner)].count(b"[") > 1
             return _count(view, b"[") - 1 if of_arrays else 1
-        if first == b"{" and self._walk and depth <= _DEEPEST:
+        if first == b"{":
+            return self._add_objects(raw, view, depth)
+        self.text += len(view)
+        return 1
+
+    def _add_objects(self, raw: Raw, view: memoryview, depth: int) -> int:
+        """Add an array of objects; returns how many there are, or a little more."""
+        if self.walk and depth <= _DEEPEST:
             try:
-                self.add_items(_decode_items(raw), depth)
+                items = _decode_items(raw)
             except msgspec.ValidationError:
                 pass
             else:
-                return 1
+                self.add_items(items, depth)
+                return len(items)
         self.text += len(view)
-        return 1
+        return _count(view, b"{")
 
 
 def _stands_for(type_: Raw, *, nothing: bool) -> int:
