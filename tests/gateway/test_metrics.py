@@ -33,8 +33,8 @@ def pool(*names, slots=1, **fields):
 
 
 def scrape(dispatcher, buffered=0):
-    text = exposition(dispatcher, config_is_current=lambda: True, buffered=lambda: buffered)().decode()
-    return list(text_string_to_metric_families(text))
+    parts = exposition(dispatcher, config_is_current=lambda: True, buffered=lambda: buffered)()
+    return list(text_string_to_metric_families(b"".join(parts).decode()))
 
 
 def samples(dispatcher):
