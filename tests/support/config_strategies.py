@@ -108,6 +108,7 @@ def pool_documents(draw: st.DrawFn) -> dict[str, Any]:
             {},
             optional={"path": st.sampled_from(["/", "/health", "/v1/ping?x=1"]), "interval": durations},
         ),
+        "extraPaths": st.lists(st.sampled_from(["/v1/messages/count_tokens", "/generate", "/v1/images/edits"])),
         "defaultWeight": weights,
         "suspend": st.booleans(),
         "endpointCredential": st.fixed_dictionaries({"fromFile": st.just("/run/secrets/engine")})

@@ -57,6 +57,9 @@ FIELDS = [
     ({"models": []}, "models: must not be empty: list the models that the endpoints serve"),
     ({"models": "llama"}, "models: must be a list, not a single value"),
     ({"models": {"a": 1}}, "models: must be a list, not a mapping"),
+    ({"extraPaths": "/v1/images/edits"}, "extraPaths: must be a list, not a single value"),
+    ({"extraPaths": ["/a", 3]}, "extraPaths[1]: must be text, not 3: put it in quotes"),
+    ({"extraPaths": ["/v1/load_lora_adapter"]}, "extraPaths[0]: must not be here: 'load_lora_adapter' manages an engine, for all tenants at once; remove it, and reach the engine itself to manage it"),
     ({"models": ["a", "b", "a"]}, "models[2]: is in the list already, as models[0]"),
     ({"models": [" a"]}, "models[0]: must be 1 to 256 printable characters with no space at either end, not ' a'"),
     ({"models": [7]}, "models[0]: must be text, not 7: put it in quotes"),
@@ -200,7 +203,7 @@ FIELDS = [
     ({"Models": ["a"]}, "Models: is not a field here; did you mean models?"),
     ({"queue": {"maxRequest": 5}}, "queue.maxRequest: is not a field here; did you mean maxRequests?"),
     ({"slots": {"color": "red"}}, "slots.color: is not a field here; there are policy, perEndpoint"),
-    ({"5": 1}, "5: is not a field here; there are version, pool, models, tenants, endpoints, endpointTls, endpointCredential, probe, slots, queue, timeouts, cost, authentication, defaultWeight, suspend"),
+    ({"5": 1}, "5: is not a field here; there are version, pool, models, extraPaths, tenants, endpoints, endpointTls, endpointCredential, probe, slots, queue, timeouts, cost, authentication, defaultWeight, suspend"),
     ({"slots": {"a\nb": 1}}, r"slots.'a\nb': is not a field here; there are policy, perEndpoint"),
     (tenants({"name": "batch", "wieght": 3}), "tenants[1].wieght: is not a field here; did you mean weight? (tenant batch)"),
 ]  # fmt: skip

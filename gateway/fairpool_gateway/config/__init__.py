@@ -2,6 +2,7 @@
 
 from fairpool_gateway.config.loading import dump, load
 from fairpool_gateway.config.names import PROXY_CREDENTIAL_HEADER, may_name_a_tenant
+from fairpool_gateway.config.paths import PATHS
 from fairpool_gateway.config.pool import ANONYMOUS, PoolConfig
 from fairpool_gateway.config.settings import (
     AuthenticationSettings,
@@ -22,6 +23,7 @@ from fairpool_gateway.config.settings import (
 
 __all__ = [
     "ANONYMOUS",
+    "PATHS",
     "PROXY_CREDENTIAL_HEADER",
     "AuthenticationSettings",
     "CostSettings",

@@ -12,6 +12,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BeforeValidator, model_validator
 
 from fairpool_gateway.config.names import PROXY_CREDENTIAL_HEADER, ModelName, PoolName
+from fairpool_gateway.config.paths import ExtraPath, apis_of
 from fairpool_gateway.config.quantities import Truth, format_size
 from fairpool_gateway.config.settings import (
     AuthenticationSettings,
@@ -29,6 +30,7 @@ from fairpool_gateway.config.settings import (
     Weight,
 )
 from fairpool_gateway.config.shown import shown
+from fairpool_gateway.cost import Api
 
 ANONYMOUS = "anonymous"
 """The one tenant of a pool that asks for no keys."""
@@ -59,6 +61,7 @@ class PoolConfig(Settings):
     version: Annotated[Literal[1], BeforeValidator(_version)] = 1
     pool: PoolName
     models: tuple[ModelName, ...]
+    extra_paths: tuple[ExtraPath, ...] = ()
     tenants: tuple[TenantSettings, ...] = ()
     endpoints: tuple[EndpointSettings, ...]
     endpoint_tls: EndpointTlsSettings | None = None
@@ -71,6 +74,10 @@ class PoolConfig(Settings):
     authentication: AuthenticationSettings = AuthenticationSettings()
     default_weight: Weight = 100
     suspend: Truth = False
+
+    def apis(self) -> dict[str, Api]:
+        """Every path that reaches endpoints, with POST, and what its bodies are read as."""
+        return apis_of(self.extra_paths)
 
     def weights(self) -> dict[str, int]:
         """The weight of every tenant that is listed."""
