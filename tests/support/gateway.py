@@ -68,14 +68,14 @@ async def running_gateway(config: PoolConfig, **options: Any) -> AsyncIterator[R
         http_server(admin_routes(gateway)),
     )
     try:
-        ports = [await _start(server) for server in servers]
+        ports = [await start(server) for server in servers]
         yield RunningGateway(gateway, *ports, "http" if gateway.certificate is None else "https")
     finally:
         await asyncio.gather(*(server.shutdown() for server in servers))
         await gateway.aclose()
 
 
-async def _start(server: uvicorn.Server) -> int:
+async def start(server: uvicorn.Server) -> int:
     """Serve without the server's main loop, whose ticks would make each test's end wait; returns the port."""
     server.config.load()
     server.lifespan = server.config.lifespan_class(server.config)

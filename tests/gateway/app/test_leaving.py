@@ -6,9 +6,12 @@ import json
 
 import pytest
 from support.engine import running_engine
-from support.gateway import running_gateway
-from support.scripted_endpoint import ScriptedEndpoint, until
+from support.gateway import running_gateway, start
+from support.scripted_endpoint import PATIENCE, ScriptedEndpoint, until
 from support.tenant import QUESTION, pool_over, request_bytes, wire
+
+from fairpool_gateway.app.connection import connection_of
+from fairpool_gateway.app.server import http_server
 
 STREAM = json.dumps({**QUESTION, "stream": True}).encode()
 LONG = json.dumps({**QUESTION, "stream": True, "max_tokens": 500, "ignore_eos": True}).encode()
@@ -130,6 +133,24 @@ class TestBeforeItIsWhole:
             await line.send(request_bytes(b"{", framing=b"Content-Length: 100"))
             line.leave()
         assert gateway.dispatcher.counts.arrived == 0
+
+
+async def test_whoever_begins_to_watch_a_connection_that_is_lost_is_told_at_once():
+    told = asyncio.Queue()
+
+    async def application(scope, receive, send):
+        connection, lost = connection_of(scope), asyncio.Event()
+        connection.watch(lost.set)
+        await lost.wait()
+        connection.watch(lambda: told.put_nowait("at once"))
+
+    server = http_server(application)
+    _, writer = await asyncio.open_connection("127.0.0.1", await start(server))
+    writer.write(request_bytes())
+    writer.write_eof()
+    assert await asyncio.wait_for(told.get(), PATIENCE) == "at once"
+    writer.close()
+    await server.shutdown()
 
 
 async def test_a_tenant_that_leaves_after_its_answer_disturbs_nothing(gateway, endpoint):
