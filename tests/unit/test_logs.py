@@ -143,11 +143,38 @@ class TestFloods:
         assert len(text.lines) == 4
 
     def test_the_end_of_a_flood_is_told_though_nothing_comes_any_more(self):
-        said = subprocess.run(
-            [sys.executable, "-c", ENDING_FLOOD], capture_output=True, text=True, check=True, timeout=20
-        ).stderr
+        said = run(ENDING_FLOOD)
         assert re.findall(r"flood.*", said) == ["flood", "flood (9 of this kind)", "flood", "flood (4 of this kind)"]
 
+
+class TestLevels:
+    @pytest.mark.parametrize(
+        ("level", "said"),
+        [
+            ("debug", "own-d own-i own-w lib-w"),
+            ("info", "own-i own-w lib-w"),
+            ("warning", "own-w lib-w"),
+            ("error", ""),
+        ],
+    )
+    def test_what_is_below_the_level_is_not_said_and_of_libraries_only_warnings_are(self, level, said):
+        assert re.findall(r"own-.|lib-.", run(LEVELS.replace("LEVEL", level))) == said.split()
+
+
+def run(code):
+    """What a program of its own logs."""
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=20).stderr
+
+
+LEVELS = """
+import logging, sys
+from fairpool_gateway import logs
+logs.set_up(sys.stderr, "text", "LEVEL")
+for name, logger in (("own", logging.getLogger("fairpool_gateway.any")), ("lib", logging.getLogger("uvicorn.error"))):
+    logger.debug(name + "-d")
+    logger.info(name + "-i")
+    logger.warning(name + "-w")
+"""
 
 ENDING_FLOOD = """
 import logging, sys, threading
