@@ -8,7 +8,7 @@ import pytest
 from support.config import key_of, pool_config
 from support.engine import running_engine
 from support.gateway import running_gateway
-from support.scripted_endpoint import refusing_port, until
+from support.scripted_endpoint import ScriptedEndpoint, refusing_port, until
 
 
 def pool(*urls, **fields):
@@ -91,6 +91,30 @@ async def test_a_503_goes_out_when_the_next_endpoint_cannot_be_reached():
             await ask(client)
         assert told.value.status_code == 503
         assert "x-fairpool-reason" not in told.value.response.headers
+
+
+async def test_an_answer_that_a_later_one_replaces_is_let_go():
+    async with (
+        ScriptedEndpoint.listening() as one,
+        ScriptedEndpoint.listening() as other,
+        running_gateway(pool(f"http://{one.target}", f"http://{other.target}")) as gateway,
+        tenant(gateway) as client,
+    ):
+        asking = asyncio.create_task(ask(client))
+        first, second = [await say_half_of_a_503(endpoint) for endpoint in (one, other)]
+        await first.gone()
+        await second.send(b"half")
+        with pytest.raises(openai.InternalServerError) as told:
+            await asking
+        assert told.value.response.text == "halfhalf"
+        assert gateway.in_flight == 0
+
+
+async def say_half_of_a_503(endpoint):
+    peer = await endpoint.accept()
+    await peer.request()
+    await peer.send(b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 8\r\n\r\nhalf")
+    return peer
 
 
 async def test_a_500_is_the_engines_answer_and_is_not_tried_again():
