@@ -7,14 +7,14 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any
 
-from fairpool_gateway.cost import Api, Used
+from fairpool_gateway.cost import Used
 from fairpool_gateway.usage import Reading, usage_reader
 
 SSE, JSON = b"text/event-stream; charset=utf-8", b"application/json"
 
 
-def read(*pieces: bytes, api: Api = Api.CHAT, kind: bytes = SSE, encoding: bytes = b"") -> Reading:
-    reader = usage_reader(api, kind, encoding)
+def read(*pieces: bytes, kind: bytes = SSE, encoding: bytes = b"") -> Reading:
+    reader = usage_reader(kind, encoding)
     for piece in pieces:
         reader.feed(piece)
     return reader.finish()
@@ -108,6 +108,43 @@ data: {"text":"raw","type":"response.output_text.done"}
 
 event: response.completed
 data: {"response":{"status":"completed","usage":{"input_tokens":24,"output_tokens":3}},"type":"response.completed"}
+
+"""
+VLLM_MESSAGES = b"""\
+event: message_start
+data: {"type":"message_start","message":{"id":"chatcmpl-a","type":"message","role":"assistant","content":[],\
+"model":"tiny","stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":30,"output_tokens":0}}}
+
+event: content_block_start
+data: {"type":"content_block_start","content_block":{"type":"text","text":""},"index":0}
+
+event: content_block_delta
+data: {"type":"content_block_delta","delta":{"type":"text_delta","text":"c"},"index":0}
+
+event: content_block_delta
+data: {"type":"content_block_delta","delta":{"type":"text_delta","text":"m"},"index":0}
+
+event: content_block_stop
+data: {"type":"content_block_stop","index":0}
+
+event: message_delta
+data: {"type":"message_delta","delta":{"stop_reason":"max_tokens","stop_sequence":null},\
+"usage":{"input_tokens":30,"output_tokens":2}}
+
+event: message_stop
+data: {"type":"message_stop"}
+
+"""
+LLAMA_MESSAGES = VLLM_MESSAGES.replace(
+    b'"usage":{"input_tokens":30,"output_tokens":0}',
+    b'"usage":{"cache_read_input_tokens":29,"input_tokens":1,"output_tokens":0}',
+).replace(b'"usage":{"input_tokens":30,"output_tokens":2}', b'"usage":{"output_tokens":2}')
+TRANSCRIPT = b"""\
+data: {"type":"transcript.text.delta","delta":"one","logprobs":[]}
+
+data: {"type":"transcript.text.delta","delta":" two"}
+
+data: {"type":"transcript.text.done","text":"one two","usage":{"type":"tokens","input_tokens":14,"output_tokens":45}}
 
 """
 DONE = b"data: [DONE]\n\n"

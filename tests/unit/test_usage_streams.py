@@ -11,11 +11,14 @@ from support.engine_streams import (
     DONE,
     JSON,
     LLAMA_COMPLETIONS,
+    LLAMA_MESSAGES,
     LLAMA_TWO,
     RESPONSES,
     SSE,
+    TRANSCRIPT,
     VLLM_CHAT,
     VLLM_CONTINUOUS,
+    VLLM_MESSAGES,
     VLLM_TWO,
     VLLM_USAGE,
     cut,
@@ -25,9 +28,7 @@ from support.engine_streams import (
     untold,
 )
 
-from fairpool_gateway.cost import Api
 from fairpool_gateway.usage import UsageReader
-from fairpool_gateway.usage.answers import StreamChunk
 from fairpool_gateway.usage.sse import LONGEST, EventSplitter
 from fairpool_gateway.usage.stream import StreamReader
 
@@ -55,10 +56,48 @@ class TestStreams:
         assert read(VLLM_CHAT + VLLM_USAGE * 2 + DONE) == told(30, 3, events=2)
 
     def test_usage_in_the_last_event_of_a_text_completion_is_read(self):
-        assert read(LLAMA_COMPLETIONS, api=Api.COMPLETIONS) == told(5, 3, events=2)
+        assert read(LLAMA_COMPLETIONS) == told(5, 3, events=2)
 
     def test_usage_inside_a_completed_response_is_read(self):
-        assert read(RESPONSES, api=Api.RESPONSES) == told(24, 3, events=2)
+        assert read(RESPONSES) == told(24, 3, events=2)
+
+    def test_usage_of_a_message_is_read_from_its_end(self):
+        assert read(VLLM_MESSAGES) == told(30, 2, events=2)
+
+    def test_and_where_its_end_tells_only_half_from_its_start_with_what_was_cached(self):
+        assert read(LLAMA_MESSAGES) == told(30, 2, events=2)
+
+    def test_what_was_cached_counts_though_its_end_leaves_it_out(self):
+        end = b'"usage":{"input_tokens":1,"output_tokens":2}'
+        assert read(LLAMA_MESSAGES.replace(b'"usage":{"output_tokens":2}', end)) == told(30, 2, events=2)
+
+    def test_a_message_without_an_end_tells_nothing(self):
+        start, _, _ = VLLM_MESSAGES.partition(b"event: message_delta")
+        assert read(start) == untold(2)
+
+    def test_usage_of_a_transcript_is_read_in_both_forms(self):
+        assert read(TRANSCRIPT) == told(14, 45, events=2)
+        assert read(VLLM_CHAT + VLLM_USAGE + DONE) == told(30, 3, events=2)
+
+    @pytest.mark.parametrize(
+        "delta",
+        [
+            {"type": "text_delta", "text": "a"},
+            {"type": "thinking_delta", "thinking": "a"},
+            {"type": "input_json_delta", "partial_json": "{"},
+        ],
+    )
+    def test_whatever_a_message_can_say_counts_as_content(self, delta: Any):
+        assert read(event({"type": "content_block_delta", "index": 0, "delta": delta})).events == 1
+
+    @pytest.mark.parametrize("delta", [None, {}, {"type": "text_delta", "text": ""}, {"signature": "a"}, "a", ["a"]])
+    def test_an_empty_piece_of_one_does_not(self, delta: Any):
+        assert read(event({"type": "content_block_delta", "index": 0, "delta": delta})).events == 0
+
+    @pytest.mark.parametrize("reason", ["abort", "error"])
+    def test_a_message_that_its_endpoint_gave_up_failed(self, reason: str):
+        answer = VLLM_MESSAGES.replace(b'"stop_reason":"max_tokens"', f'"stop_reason":"{reason}"'.encode())
+        assert read(answer) == told(30, 2, events=2, failed=True)
 
     @pytest.mark.parametrize(
         "delta",
@@ -91,17 +130,18 @@ class TestStreams:
         assert read(answer) == told(30, 3, events=2, failed=True)
 
     @pytest.mark.parametrize(
-        ("api", "data"),
+        "data",
         [
-            (Api.CHAT, {"error": {"message": "EngineCore died", "type": "InternalServerError", "code": 500}}),
-            (Api.COMPLETIONS, {"error": "died"}),
-            (Api.RESPONSES, {"type": "error", "message": "died"}),
-            (Api.RESPONSES, {"type": "response.failed", "response": {"status": "failed", "error": {"code": "x"}}}),
-            (Api.RESPONSES, {"type": "response.cancelled", "response": {"status": "cancelled"}}),
+            {"error": {"message": "EngineCore died", "type": "InternalServerError", "code": 500}},
+            {"error": "died"},
+            {"type": "error", "message": "died"},
+            {"type": "error", "error": {"type": "api_error", "message": "died"}},
+            {"type": "response.failed", "response": {"status": "failed", "error": {"code": "x"}}},
+            {"type": "response.cancelled", "response": {"status": "cancelled"}},
         ],
     )
-    def test_an_error_in_an_event_is_a_failure(self, api: Api, data: Any):
-        assert read(event(data), api=api) == untold(0, failed=True)
+    def test_an_error_in_an_event_is_a_failure(self, data: Any):
+        assert read(event(data)) == untold(0, failed=True)
 
     @pytest.mark.parametrize(
         "odd",
@@ -114,6 +154,9 @@ class TestStreams:
             {"choices": [], "usage": {"completion_tokens": 3}},
             {"choices": [], "usage": [30]},
             {"choices": [{"index": 0, "delta": {"content": "half a pair: \ud83d"}}]},
+            {"type": "message_start", "message": "hello"},
+            {"type": "message_delta", "delta": {"stop_reason": 7}, "usage": None},
+            {"type": 7},
             ["choices"],
             3,
         ],
@@ -170,7 +213,7 @@ class ForgetsCarriageReturns(EventSplitter):
 
 
 def careless_about_lines() -> UsageReader:
-    reader = StreamReader(StreamChunk)
+    reader = StreamReader()
     reader._splitter = ForgetsCarriageReturns()
     return reader
 
@@ -182,7 +225,16 @@ streams = st.builds(
     lambda events, end, last: b"".join([*events, last]).replace(b"\n", end),
     st.lists(
         st.sampled_from(
-            [*VLLM_CHAT.split(b"\n\n"), VLLM_USAGE, *LLAMA_TWO.split(b"\n\n"), DONE, b": ping", UNICODE, b"x"]
+            [
+                *VLLM_CHAT.split(b"\n\n"),
+                VLLM_USAGE,
+                *LLAMA_MESSAGES.split(b"\n\n"),
+                *LLAMA_TWO.split(b"\n\n"),
+                DONE,
+                b": ping",
+                UNICODE,
+                b"x",
+            ]
         ).map(lambda text: text.rstrip(b"\n") + b"\n\n")
         | st.just(TWO_LINES),
         max_size=6,
@@ -205,7 +257,7 @@ def differs(make: Callable[[], UsageReader], stream: bytes, pieces: list[bytes])
 
 
 def sound() -> UsageReader:
-    return StreamReader(StreamChunk)
+    return StreamReader()
 
 
 class TestHoweverItIsCut:
@@ -218,7 +270,7 @@ class TestHoweverItIsCut:
         stream = (LLAMA_TWO + UNICODE + TWO_LINES).replace(b"\n", b"\r\n")
         assert not differs(sound, stream, cut(stream, range(len(stream))))
 
-    @pytest.mark.parametrize("broken", [lambda: CarriesNothing(StreamChunk), careless_about_lines])
+    @pytest.mark.parametrize("broken", [CarriesNothing, careless_about_lines])
     def test_a_reader_that_carries_too_little_over_is_caught(self, broken: Callable[[], UsageReader]):
         stream = (LLAMA_TWO + UNICODE + TWO_LINES).replace(b"\n", b"\r\n")
         assert differs(broken, stream, cut(stream, range(len(stream))))
@@ -231,7 +283,7 @@ class TestHoweverItIsCut:
         packed = [packer.compress(piece) + packer.flush(zlib.Z_SYNC_FLUSH) for piece in pieces] + [packer.flush()]
         assert read(*packed, encoding=encoding) == read(stream)
 
-    @given(st.lists(st.binary(max_size=60), max_size=5), st.sampled_from(Api), st.sampled_from([SSE, JSON]))
-    def test_whatever_comes_nothing_is_raised(self, pieces: list[bytes], api: Api, kind: bytes):
+    @given(st.lists(st.binary(max_size=60), max_size=5), st.sampled_from([SSE, JSON]))
+    def test_whatever_comes_nothing_is_raised(self, pieces: list[bytes], kind: bytes):
         for encoding in (b"", b"gzip"):
-            assert read(*pieces, api=api, kind=kind, encoding=encoding).used is None
+            assert read(*pieces, kind=kind, encoding=encoding).used is None

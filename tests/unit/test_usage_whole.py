@@ -15,14 +15,13 @@ from support.engine_streams import (
     untold,
 )
 
-from fairpool_gateway.cost import Api
 from fairpool_gateway.usage import Reading, usage_reader
 from fairpool_gateway.usage.inflate import MOST
 from fairpool_gateway.usage.whole import KEPT
 
 
-def whole(answer: Any, api: Api = Api.CHAT) -> Reading:
-    return read(json.dumps(answer).encode(), api=api, kind=JSON)
+def whole(answer: Any) -> Reading:
+    return read(json.dumps(answer).encode(), kind=JSON)
 
 
 class TestWholeAnswers:
@@ -33,11 +32,30 @@ class TestWholeAnswers:
 
     def test_usage_of_embeddings_has_no_output(self):
         answer = {"object": "list", "data": [], "usage": {"prompt_tokens": 5, "total_tokens": 5}}
-        assert whole(answer, api=Api.EMBEDDINGS) == told(5, 0)
+        assert whole(answer) == told(5, 0)
 
     def test_usage_of_a_response_has_other_names(self):
         answer = {"status": "incomplete", "error": None, "usage": {"input_tokens": 24, "output_tokens": 4}}
-        assert whole(answer, api=Api.RESPONSES) == told(24, 4)
+        assert whole(answer) == told(24, 4)
+
+    def test_usage_of_a_message_counts_what_was_cached(self):
+        answer = {"type": "message", "role": "assistant", "content": [{"type": "text", "text": "hlti"}]}
+        usage = {"cache_read_input_tokens": 11, "cache_creation_input_tokens": None, "input_tokens": 19}
+        assert whole(answer | {"usage": usage | {"output_tokens": 4}}) == told(30, 4)
+
+    @pytest.mark.parametrize(
+        "usage",
+        [{"total_tokens": 9}, {"prompt_tokens": 9, "total_tokens": 9}, {"total_tokens": 9, "prompt_tokens": None}],
+    )
+    def test_usage_of_rerankers_may_be_a_sum(self, usage: Any):
+        assert whole({"id": "rerank-1", "results": [], "usage": usage}) == told(9, 0)
+
+    def test_a_sum_is_not_less_than_its_parts(self):
+        assert whole({"usage": {"total_tokens": 9, "completion_tokens": 4}}) == told(5, 4)
+        assert whole({"usage": {"total_tokens": 3, "completion_tokens": 4}}) == told(0, 4)
+
+    def test_a_transcript_told_in_seconds_tells_no_tokens(self):
+        assert whole({"text": "one two", "usage": {"type": "duration", "seconds": 3}}) == untold(0)
 
     @pytest.mark.parametrize("answer", [{}, {"usage": None}, {"usage": {}}, {"usage": 3}, [], "usage", {"choices": 3}])
     def test_without_usage_none_is_told(self, answer: Any):
@@ -49,6 +67,7 @@ class TestWholeAnswers:
             {"choices": [{"index": 0, "finish_reason": "stop"}, {"index": 1, "finish_reason": "abort"}]},
             {"error": {"message": "no"}},
             {"error": "Unauthorized"},
+            {"type": "message", "stop_reason": "abort"},
             {"status": "failed", "error": {"code": "server_error"}},
         ],
     )
@@ -78,7 +97,7 @@ class TestLargeAnswers:
         assert read(body, kind=JSON) == read(*cut(body, range(0, len(body), 999)), kind=JSON) == told(500, 0)
 
     def test_only_the_end_is_held(self):
-        reader = usage_reader(Api.EMBEDDINGS, JSON, b"")
+        reader = usage_reader(JSON, b"")
         for _ in range(100):
             reader.feed(b"0.5, " * 10_000)
             assert len(reader._end) <= 2 * KEPT  # type: ignore[attr-defined]  # a look inside, to see that it is bounded

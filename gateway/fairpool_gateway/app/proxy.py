@@ -223,7 +223,7 @@ class _Exchange:
     def _usage_reader(self, response: Response) -> UsageReader:
         content_type = headers.first(response.headers, b"content-type") or b""
         content_encoding = headers.first(response.headers, b"content-encoding") or b""
-        return usage_reader(self._api, content_type, content_encoding)
+        return usage_reader(content_type, content_encoding)
 
     def _ended(self, request: Request, response: Response, reader: UsageReader) -> None:
         """The endpoint sent its last byte, or broke off."""

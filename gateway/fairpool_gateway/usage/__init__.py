@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Final
-
-from fairpool_gateway.cost import Api
-from fairpool_gateway.usage.answers import ResponsesEvent, StreamChunk, StreamEvent
 from fairpool_gateway.usage.inflate import Inflated
 from fairpool_gateway.usage.reading import Reading, Unread, UsageReader
 from fairpool_gateway.usage.stream import StreamReader
@@ -13,17 +9,10 @@ from fairpool_gateway.usage.whole import WholeReader
 
 __all__ = ["Reading", "UsageReader", "usage_reader"]
 
-_EVENTS: Final[dict[Api, type[StreamEvent]]] = {
-    Api.CHAT: StreamChunk,
-    Api.COMPLETIONS: StreamChunk,
-    Api.EMBEDDINGS: StreamChunk,
-    Api.RESPONSES: ResponsesEvent,
-}
 
-
-def usage_reader(api: Api, content_type: bytes, content_encoding: bytes) -> UsageReader:
-    """The reader for an answer with these headers; one that reads nothing, if it is not known how."""
-    reader = _plain_reader(api, content_type.partition(b";")[0].strip().lower())
+def usage_reader(content_type: bytes, content_encoding: bytes) -> UsageReader:
+    """The reader for an answer with these headers, of whichever API; one that reads nothing, if it is not known how."""
+    reader = _plain_reader(content_type.partition(b";")[0].strip().lower())
     match content_encoding.strip().lower():
         case b"" | b"identity":
             return reader
@@ -32,9 +21,9 @@ def usage_reader(api: Api, content_type: bytes, content_encoding: bytes) -> Usag
     return Unread()
 
 
-def _plain_reader(api: Api, media_type: bytes) -> UsageReader:
+def _plain_reader(media_type: bytes) -> UsageReader:
     if media_type == b"text/event-stream":
-        return StreamReader(_EVENTS[api])
+        return StreamReader()
     if media_type in {b"", b"application/json"} or media_type.endswith(b"+json"):
         return WholeReader()
     return Unread()

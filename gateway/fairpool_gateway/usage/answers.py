@@ -32,18 +32,31 @@ def says_something(raw: Raw) -> bool:
 
 
 class Usage(msgspec.Struct, gc=False):
-    """Tokens, by the names of both generations of OpenAI's API."""
+    """Tokens, by the names of both generations of OpenAI's API, of rerankers, and of Anthropic's.
+
+    Anthropic's `input_tokens` leave out those that were cached, OpenAI's have them in.
+    """
 
     prompt_tokens: _Tokens | None = None
     completion_tokens: _Tokens | None = None
+    total_tokens: _Tokens | None = None
     input_tokens: _Tokens | None = None
     output_tokens: _Tokens | None = None
+    cache_read_input_tokens: _Tokens | None = None
+    cache_creation_input_tokens: _Tokens | None = None
 
     def tokens(self) -> tuple[int, int] | None:
         """Tokens read and written; embeddings write none. None if it does not tell."""
-        read = self.input_tokens if self.prompt_tokens is None else self.prompt_tokens
-        written = self.output_tokens if self.completion_tokens is None else self.completion_tokens
-        return None if read is None else (read, written or 0)
+        read, written = self.prompt_tokens, self.written() or 0
+        if read is None and self.input_tokens is not None:
+            read = self.input_tokens + (self.cache_read_input_tokens or 0) + (self.cache_creation_input_tokens or 0)
+        if read is None and self.total_tokens is not None:
+            read = max(0, self.total_tokens - written)
+        return None if read is None else (read, written)
+
+    def written(self) -> int | None:
+        """Tokens written, if it tells them."""
+        return self.output_tokens if self.completion_tokens is None else self.completion_tokens
 
 
 class Delta(msgspec.Struct, gc=False):
@@ -79,32 +92,37 @@ class Choice(msgspec.Struct, gc=False):
         return self.delta.says_something() if self.delta is not None else says_something(self.text)
 
 
-class StreamChunk(msgspec.Struct, gc=False):
-    """An event of chat and text completions."""
-
-    choices: list[Choice] = []
-    usage: Usage | None = None
-    error: Raw = _ABSENT
-
-
 class Response(msgspec.Struct, gc=False):
-    """A response, as some events of its stream hold it."""
+    """A response, as some events of its stream hold it; or the message that a stream begins with."""
 
     status: str | None = None
     usage: Usage | None = None
     error: Raw = _ABSENT
 
 
-class ResponsesEvent(msgspec.Struct, gc=False):
-    """An event of `/v1/responses`."""
+class Piece(msgspec.Struct, gc=False):
+    """What an event adds to one of Anthropic's messages, or says of its end."""
 
-    type: str = ""
+    text: Raw = _ABSENT
+    thinking: Raw = _ABSENT
+    partial_json: Raw = _ABSENT
+    stop_reason: str | None = None
+
+    def says_something(self) -> bool:
+        """Whether it adds anything; a signature alone does not count."""
+        return any(map(says_something, (self.text, self.thinking, self.partial_json)))
+
+
+class Event(msgspec.Struct, gc=False):
+    """An event of any API's stream: those of chat and text completions have `choices`, the others a `type`."""
+
+    choices: list[Choice] = []
+    usage: Usage | None = None
+    error: Raw = _ABSENT
+    type: str | None = None
     delta: Raw = _ABSENT
     response: Response | None = None
-    error: Raw = _ABSENT
-
-
-StreamEvent = StreamChunk | ResponsesEvent
+    message: Raw = _ABSENT
 
 
 class Whole(msgspec.Struct, gc=False):
@@ -112,5 +130,6 @@ class Whole(msgspec.Struct, gc=False):
 
     choices: list[Choice] = []
     status: str | None = None
+    stop_reason: str | None = None
     usage: Usage | None = None
     error: Raw = _ABSENT

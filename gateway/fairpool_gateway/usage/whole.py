@@ -57,7 +57,7 @@ def _read_whole(answer: bytearray) -> Reading:
         whole = _decode(answer)
     except MISREAD:
         return Reading(None, 0, failed=False)
-    failed = says_something(whole.error) or gave_up(whole.status)
+    failed = says_something(whole.error) or gave_up(whole.status) or gave_up(whole.stop_reason)
     return Reading(_used(whole.usage), 0, failed or any(gave_up(choice.finish_reason) for choice in whole.choices))
 
 
