@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from typing import Final
 
-import msgspec
-
 from fairpool_gateway.app.headers import RawHeaders, first
 
 LONGEST: Final = 64 << 10
@@ -49,10 +47,9 @@ class WholeEvents:
         """All that is left, with the last bytes of a stream that came to its end."""
         return self._held + data
 
-    def broken(self, message: str) -> bytes:
-        """What ends a stream that broke: an event that the clients of OpenAI raise."""
-        detail = {"error": {"message": message, "type": "server_error", "code": "upstream_failed"}}
-        return (b"\n\n" if self._torn else b"") + b"data: " + msgspec.json.encode(detail) + b"\n\n"
+    def broken(self, error: bytes) -> bytes:
+        """What ends a stream that broke: an event that tells of it."""
+        return b"\n\n" + error if self._torn else error
 
 
 def _end_of_last(data: bytes) -> int:

@@ -46,6 +46,7 @@ class Gateway:
         self.credential_problem: str | None = None
         self.directory = Directory(config)
         self.models = frozenset(config.models)
+        self.apis = config.apis()
         self.client = Client()
         self._tls = _tls(config)
         self.broker = Broker(Dispatcher(config, ordering=ordering, log=log))
@@ -70,6 +71,7 @@ class Gateway:
         self.config_problem = None
         self.directory = Directory(config, before=self.directory)
         self.models = frozenset(config.models)
+        self.apis = config.apis()
         # What still goes to endpoints over TLS that the edit took out is protected as before.
         self._tls = _tls(config) or self._tls
         self.broker.configure(config)

@@ -30,7 +30,6 @@ _CREDENTIALS = frozenset({b"authorization", b"x-api-key", b"api-key", b"cookie"}
 
 _OURS = frozenset({b"content-length", b"expect", b"host", b"x-request-id"})
 _STOP_AT_REQUEST = _HOP_BY_HOP | _CREDENTIALS | _OURS
-_STOP_AT_ANSWER = _HOP_BY_HOP | {b"x-request-id"}
 _REQUEST_ID = re.compile(rb"[\x21-\x7e]{1,128}")
 
 
@@ -60,11 +59,13 @@ def for_endpoint(
     ]
 
 
-def for_tenant(headers: RawHeaders, request_id: bytes) -> list[tuple[bytes, bytes]]:
-    """The headers of the answer as a tenant gets it; `x-request-id` is the gateway's."""
-    stopped = _and_nominated(_STOP_AT_ANSWER, headers)
-    passed = [header for header in headers if header[0] not in stopped]
-    passed.append((b"x-request-id", request_id))
+def for_tenant(
+    headers: RawHeaders, request_id: bytes, id_headers: tuple[bytes, ...] = (b"x-request-id",)
+) -> list[tuple[bytes, bytes]]:
+    """The headers of the answer as a tenant gets it; those that hold the id of its request are the gateway's."""
+    stopped = _and_nominated(_HOP_BY_HOP, headers)
+    passed = [header for header in headers if header[0] not in stopped and header[0] not in id_headers]
+    passed.extend([(name, request_id) for name in id_headers])
     return passed
 
 

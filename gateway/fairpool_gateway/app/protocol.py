@@ -36,6 +36,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self._in_head = True
         self._head_bytes = 0
         self._head_due: asyncio.TimerHandle | None = None
 
@@ -54,30 +55,34 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Bytes from the tenant; those of a head are counted until it is complete."""
-        if self._head_due is not None or self._between_requests():
+        if self._in_head:
             self._head_bytes += len(data)
-            super().data_received(data)
+        super().data_received(data)
+        if self._head_bytes and not self.transport.is_closing():
             self._check_head()
-        else:
-            super().data_received(data)
 
     def on_headers_complete(self) -> None:
-        """The head is complete."""
+        """The head is complete; a body may follow, of which a refused tenant may send as much as it said."""
+        self._in_head = False
         self._head_bytes = 0
         self._expect_no_head()
         super().on_headers_complete()
 
-    def _between_requests(self) -> bool:
-        return self.cycle is None or self.cycle.response_complete
+    def on_message_complete(self) -> None:
+        """The request is complete; another may follow, even before this one is answered."""
+        super().on_message_complete()
+        self._in_head = True
 
     def _check_head(self) -> None:
-        """A head that is not complete yet must not be too large, and is due."""
-        if not self._head_bytes or self.transport.is_closing():
-            return
+        """A head that is not complete yet must not be too large, and is due, but not while an answer is."""
+        answering = self.cycle is not None and not self.cycle.response_complete
         if self._head_bytes > MAX_HEAD:
+            if answering:
+                self.transport.abort()
+                return
             self.transport.write(_TOO_LARGE)
             self.transport.close()
-        elif self._head_due is None:
+        elif self._head_due is None and not answering:
             self._expect_head()
 
     def _expect_head(self) -> None:

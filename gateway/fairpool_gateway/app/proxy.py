@@ -18,6 +18,7 @@ from fairpool_gateway.app import headers
 from fairpool_gateway.app.attempts import answer
 from fairpool_gateway.app.body import read_body
 from fairpool_gateway.app.connection import connection_of
+from fairpool_gateway.app.dialect import Dialect, dialect_of
 from fairpool_gateway.app.events import WholeEvents, can_be_appended_to
 from fairpool_gateway.app.gateway import Gateway
 from fairpool_gateway.app.routes import INTERNAL_ERROR
@@ -45,19 +46,11 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 AsgiApp = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-PATHS = {
-    "/v1/chat/completions": Api.CHAT,
-    "/v1/completions": Api.COMPLETIONS,
-    "/v1/embeddings": Api.EMBEDDINGS,
-    "/v1/responses": Api.RESPONSES,
-}
-"""The paths that reach endpoints, an allow-list."""
-
 log = logging.getLogger(__name__)
 
 
 class Proxy:
-    """Takes the requests for `PATHS`; hands everything else on to `others`."""
+    """Takes the requests for the paths that reach endpoints; hands everything else on to `others`."""
 
     def __init__(self, gateway: Gateway, others: AsgiApp) -> None:
         self._gateway = gateway
@@ -69,7 +62,7 @@ class Proxy:
         if shutdown.phase is not Phase.SERVING:
             shutdown.arrived()
             send = closing(send)
-        if scope["type"] == "http" and scope["method"] == "POST" and (api := PATHS.get(scope["path"])):
+        if scope["type"] == "http" and scope["method"] == "POST" and (api := self._gateway.apis.get(scope["path"])):
             await _Exchange(self._gateway, api, scope, receive, send).run()
         else:
             await self._others(scope, receive, send)
@@ -84,6 +77,7 @@ class _Exchange:
         self._scope = scope
         self._receive = receive
         self._send = send
+        self._dialect = dialect_of(scope["path"])
         self._connection = connection_of(scope)
         self._tenant_left = False
         self._made_id = gateway.new_request_id()
@@ -124,8 +118,8 @@ class _Exchange:
             raise PoolSuspended.of(gateway.config.pool)
         most = gateway.config.queue.max_request_bytes
         body = await read_body(gateway.broker, tenant, scope["headers"], self._receive, most=most)
-        shape = read_shape(self._api, body)
-        if shape.model not in gateway.models:
+        shape = read_shape(self._api, body, headers.first(scope["headers"], b"content-type") or b"")
+        if shape.model not in gateway.models and (shape.model or self._api is not Api.EXTRA):
             raise ModelNotFound(
                 f"The model {shape.model[:100]!r} is not served here. GET /v1/models lists those that are.",
                 param="model",
@@ -183,7 +177,7 @@ class _Exchange:
         """The answer as it comes; one that breaks ends so that the tenant notices. Returns which of both it did."""
         events = WholeEvents() if can_be_appended_to(response.headers) else None
         self._status = response.status
-        answer_headers = headers.for_tenant(response.headers, self._id)
+        answer_headers = headers.for_tenant(response.headers, self._id, self._dialect.id_headers)
         answer_headers.append((b"server-timing", self._timing(request)))
         await self._send(
             {
@@ -214,7 +208,7 @@ class _Exchange:
                 self._connection.watch(None)
                 await self._connection.cut()
             else:
-                body = events.broken(f"The stream broke: {error}")
+                body = events.broken(self._dialect.broken(f"The stream broke: {error}"))
                 await self._send({"type": "http.response.body", "body": body, "more_body": False})
             return ANSWER_BROKEN
         request.tally.outcomes[ANSWERED] += 1
@@ -243,7 +237,7 @@ class _Exchange:
         self._gateway.refused(refusal, self._tenant, self._id)
         self._status = refusal.status
         more = [] if self._request is None else [(b"server-timing", self._timing(self._request))]
-        await send_refusal(self._send, refusal, self._id, more)
+        await send_refusal(self._send, refusal, self._id, self._dialect, more)
 
     async def _fail(self) -> None:
         """End what the gateway cannot: with an answer, or where one has begun by breaking it off."""
@@ -275,16 +269,18 @@ class _Exchange:
         )
 
 
-async def send_refusal(send: Send, refusal: Refused, request_id: bytes, more: Iterable[tuple[bytes, bytes]]) -> None:
-    """Answer with a refusal, in OpenAI's error shape, and with more headers than its own."""
-    body = refusal.body()
+async def send_refusal(
+    send: Send, refusal: Refused, request_id: bytes, dialect: Dialect, more: Iterable[tuple[bytes, bytes]]
+) -> None:
+    """Answer with a refusal, in the form that the tenant's client reads, and with more headers than its own."""
+    body = dialect.refusal(refusal)
     await send(
         {
             "type": "http.response.start",
             "status": refusal.status,
             "headers": [
                 *refusal.headers(spread=random.random()),  # noqa: S311 - guards nothing
-                (b"x-request-id", request_id),
+                *((name, request_id) for name in dialect.id_headers),
                 (b"content-length", b"%d" % len(body)),
                 *more,
             ],

@@ -12,6 +12,7 @@ from fastapi.telemetry import TelemetryConfig
 from starlette.exceptions import HTTPException
 
 from fairpool_gateway.app import headers
+from fairpool_gateway.app.dialect import dialect_of
 from fairpool_gateway.app.gateway import Gateway
 from fairpool_gateway.errors import InternalError, NotFound, Refused
 
@@ -48,8 +49,8 @@ def tenant_routes(gateway: Gateway) -> FastAPI:
         return _answer(
             request,
             NotFound(
-                f"There is no {request.method} {request.url.path[:100]} here. This gateway serves GET /v1/models and, "
-                "with POST, /v1/chat/completions, /v1/completions, /v1/embeddings and /v1/responses."
+                f"There is no {request.method} {request.url.path[:100]} here. This gateway serves GET /v1/models "
+                f"and, with POST, {', '.join(gateway.apis)}."
             ),
         )
 
@@ -60,10 +61,11 @@ def tenant_routes(gateway: Gateway) -> FastAPI:
     def _answer(request: Request, refusal: Refused) -> Response:
         request_id = _request_id(request)
         gateway.refused(refusal, None, request_id.encode())
-        answer = Response(refusal.body(), refusal.status, media_type="application/json")
+        dialect = dialect_of(request.scope["path"])
+        answer = Response(dialect.refusal(refusal), refusal.status, media_type="application/json")
         own = refusal.headers(spread=random.random())  # noqa: S311 - guards nothing
         answer.raw_headers.extend(header for header in own if header[0] != b"content-type")
-        answer.headers["x-request-id"] = request_id
+        answer.raw_headers.extend((name, request_id.encode()) for name in dialect.id_headers)
         return answer
 
     def _request_id(request: Request) -> str:

@@ -29,6 +29,7 @@ _OPERATIONS: Final = {
     Api.COMPLETIONS: "text_completion",
     Api.EMBEDDINGS: "embeddings",
     Api.RESPONSES: "chat",
+    Api.MESSAGES: "chat",
 }
 _CONTEXT_HEADERS: Final = (b"traceparent", b"tracestate")
 

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.answers import split
 
+from fairpool_gateway.app.dialect import ANTHROPIC, OPENAI
 from fairpool_gateway.app.events import LONGEST, WholeEvents, can_be_appended_to
 
 EVENTS = st.sampled_from(["data: {}", "event: x\ndata: y", ": ping", "data: " + "z" * 40]).map(str.encode)
@@ -74,22 +75,27 @@ class TestBroken:
     def test_the_beginning_of_an_event_gives_way_to_the_error(self):
         events = WholeEvents()
         assert events.take(b'data: {"a": 1}\n\ndata: {"b"') == b'data: {"a": 1}\n\n'
-        last = events.broken("it broke")
+        last = events.broken(OPENAI.broken("it broke"))
         assert last.startswith(b"data: ")
         assert last.endswith(b"\n\n")
         assert json.loads(last[6:])["error"]["message"] == "it broke"
+
+    def test_anthropics_client_is_told_in_its_own_form(self):
+        first, second, *rest = ANTHROPIC.broken("it broke").split(b"\n")
+        assert (first, rest) == (b"event: error", [b"", b""])
+        assert json.loads(second.removeprefix(b"data: "))["error"]["message"] == "it broke"
 
     def test_after_an_event_that_was_too_long_to_hold_the_error_still_begins_anew(self):
         events = WholeEvents()
         events.take(b"data: " + b"x" * LONGEST)
         events.take(b"y")
-        assert events.broken("it broke").startswith(b"\n\ndata: ")
+        assert events.broken(b"data: x\n\n") == b"\n\ndata: x\n\n"
 
     def test_once_such_an_event_has_ended_nothing_goes_before_the_error(self):
         events = WholeEvents()
         events.take(b"data: " + b"x" * LONGEST)
         events.take(b"\n\n")
-        assert events.broken("it broke").startswith(b"data: ")
+        assert events.broken(b"data: x\n\n") == b"data: x\n\n"
 
 
 class TestWhatCanBeAppendedTo:
