@@ -20,7 +20,7 @@ TOOLS = all(shutil.which(tool, path=f"{os.environ['PATH']}:/usr/sbin") for tool 
 
 def loads(direct: float, through: float) -> gateway.Loads:
     return {
-        (name, connections): [Load(rate + 1000 * number, 10.0 + number, 1000.0 + number, 0) for number in range(3)]
+        (name, connections): [Load(rate + 1000 * number, 10.0 + number, 1000.0 + number, {}) for number in range(3)]
         for name, rate in (("direct", direct), ("gateway", through))
         for connections in CONNECTIONS
     }

@@ -49,12 +49,12 @@ _QUESTION = {"model": "sim", "messages": [{"role": "user", "content": "fair " * 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What wrk saw in one round."""
+    """What wrk saw in one round; `errors` by its kinds, those that did not occur left out."""
 
     requests_per_second: float
     p50_ms: float
     p99_ms: float
-    errors: int
+    errors: dict[str, int]
 
 
 Loads = dict[tuple[str, int], list[Load]]
@@ -73,7 +73,15 @@ def main() -> int:
         console.print(f"bench: {error}", style="red", markup=False)
         return 2
     console.print(table(loads))
-    return 1 if any(load.errors for rounds in loads.values() for load in rounds) else 0
+    failed = [
+        f"{name} at {connections} connections, round {number}: {load.errors}"
+        for (name, connections), rounds in loads.items()
+        for number, load in enumerate(rounds, 1)
+        if load.errors
+    ]
+    for line in failed:
+        console.print(f"requests failed: {line}", style="red", markup=False)
+    return 1 if failed else 0
 
 
 async def _measure(directory: Path, console: Console) -> Loads:
@@ -127,6 +135,7 @@ async def _load(wrk: Sequence[str], port: int) -> Load:
     if child.returncode:
         raise ProcessFailed(f"wrk ended with status {child.returncode}")
     figures = json.loads(said.decode().rsplit("JSON ", 1)[1])
+    figures["errors"] = {kind: number for kind, number in figures["errors"].items() if number}
     return Load(**figures)
 
 
@@ -222,10 +231,11 @@ function request()
   return requests[turn]
 end
 function done(summary, latency, _)
-  local failed = summary.errors.connect + summary.errors.read + summary.errors.write
-    + summary.errors.status + summary.errors.timeout
-  io.write(string.format('JSON {{"requests_per_second": %f, "p50_ms": %f, "p99_ms": %f, "errors": %d}}',
-    summary.requests / summary.duration * 1e6, latency:percentile(50) / 1000, latency:percentile(99) / 1000, failed))
+  local errors = summary.errors
+  io.write(string.format('JSON {{"requests_per_second": %f, "p50_ms": %f, "p99_ms": %f, "errors": '
+    .. '{{"connect": %d, "read": %d, "write": %d, "status": %d, "timeout": %d}}}}',
+    summary.requests / summary.duration * 1e6, latency:percentile(50) / 1000, latency:percentile(99) / 1000,
+    errors.connect, errors.read, errors.write, errors.status, errors.timeout))
 end
 """
 
