@@ -1,53 +1,97 @@
-"""A tenant's body on its way in, bounded in length and counted against what the pool may hold.
+"""A tenant's body on its way in: bounded in length, counted against what the pool may hold, and then read for its cost.
 
 What always holds: what its headers show to be refused is refused before a byte of it is read; and however the reading
 ends, nothing of it is counted afterwards. A body that came in one piece with its headers is not counted here, for it
 is queued or refused before anything else can happen.
+
+Everybody waits while a body is parsed, for 1 to 5 ms per MiB. So those above `LARGE` take turns, and between two of
+them, and between the steps of one, the loop serves whatever else is ready: nobody waits longer than for one of them.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any
+from typing import Any, Final
 
 from fairpool_gateway.admission import Upload
 from fairpool_gateway.app import headers
 from fairpool_gateway.broker import Broker
-from fairpool_gateway.errors import BodyTooLarge, TenantGone, UnsupportedEncoding
+from fairpool_gateway.cost import Api, Shape, read_shape
+from fairpool_gateway.errors import BodyTooLarge, InvalidRequest, TenantGone, UnsupportedEncoding
+
+LARGE: Final = 4 << 20
 
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 
 
-async def read_body(broker: Broker, tenant: str, given: headers.RawHeaders, receive: Receive, *, most: int) -> bytes:
-    """The whole body of a request with these headers.
+class Bodies:
+    """The bodies of one pool's requests. To be made on the event loop that they come on."""
 
-    Raises:
-        UnsupportedEncoding: its cost could not be read.
-        BodyTooLarge: it has more than `most` bytes.
-        QueueFull: there is no room for it, or others need it more.
-        TenantGone: the tenant left before it was complete.
-    """
-    if (encoding := headers.first(given, b"content-encoding")) and encoding.lower() != b"identity":
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._turns = asyncio.Lock()
+
+    async def read(
+        self, tenant: str, given: headers.RawHeaders, receive: Receive, *, api: Api, most: int
+    ) -> tuple[bytes, Shape]:
+        """The whole body of a request with these headers, and what it says about its cost.
+
+        Raises:
+            UnsupportedEncoding: its cost could not be read.
+            BodyTooLarge: it has more than `most` bytes.
+            QueueFull: there is no room for it, or others need it more.
+            TenantGone: the tenant left before it was complete.
+            InvalidRequest: it is not what `api` takes.
+        """
+        content_type = _content_type(given)
+        declared = headers.first(given, b"content-length")
+        too_large = BodyTooLarge(f"The body exceeds the {most} bytes that this pool accepts.")
+        if declared is not None and int(declared) > most:
+            raise too_large
+        upload, length = Upload(tenant), 0
+        try:
+            while True:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    raise TenantGone
+                piece: bytes = message["body"]
+                more: bool = message["more_body"]
+                length += len(piece)
+                if length > most:
+                    raise too_large
+                if not more and length == len(piece):
+                    return piece, read_shape(api, piece, content_type)
+                self._broker.receive(upload, piece)
+                if not more:
+                    return await self._complete(upload, api, content_type)
+        finally:
+            self._broker.release(upload)
+
+    async def _complete(self, upload: Upload, api: Api, content_type: bytes) -> tuple[bytes, Shape]:
+        """What came in many pieces. It stays counted until it is read."""
+        if len(upload.body) <= LARGE:
+            body = bytes(upload.body)
+            return body, read_shape(api, body, content_type)
+        async with self._turns:
+            await _let_others_go(upload)
+            body = bytes(upload.body)
+            await _let_others_go(upload)
+            return body, read_shape(api, body, content_type)
+
+
+async def _let_others_go(upload: Upload) -> None:
+    """Let the loop serve what is ready; raises if the upload has to make room meanwhile."""
+    await asyncio.sleep(0)
+    if upload.refusal is not None:
+        raise upload.refusal
+
+
+def _content_type(given: headers.RawHeaders) -> bytes:
+    """The Content-Type, if the headers say one that can be read here."""
+    content_types = [value for name, value in given if name == b"content-type"]
+    if len(content_types) > 1:
+        raise InvalidRequest("Send one Content-Type only.")
+    if any(name == b"content-encoding" and value.lower() not in {b"", b"identity"} for name, value in given):
         raise UnsupportedEncoding("Send the body without Content-Encoding.")
-    declared = headers.first(given, b"content-length")
-    too_large = BodyTooLarge(f"The body exceeds the {most} bytes that this pool accepts.")
-    if declared is not None and int(declared) > most:
-        raise too_large
-    upload, length = Upload(tenant), 0
-    try:
-        while True:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                raise TenantGone
-            piece: bytes = message["body"]
-            more: bool = message["more_body"]
-            length += len(piece)
-            if length > most:
-                raise too_large
-            if not more and length == len(piece):
-                return piece
-            broker.receive(upload, piece)
-            if not more:
-                return bytes(upload.body)
-    finally:
-        broker.release(upload)
+    return content_types[0] if content_types else b""

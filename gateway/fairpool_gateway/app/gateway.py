@@ -8,6 +8,7 @@ import secrets
 import time
 from itertools import count
 
+from fairpool_gateway.app.body import Bodies
 from fairpool_gateway.app.certificate import Certificate
 from fairpool_gateway.app.credential import read_credential
 from fairpool_gateway.app.shutdown import Shutdown
@@ -51,6 +52,7 @@ class Gateway:
         self._tls = _tls(config)
         self.broker = Broker(Dispatcher(config, ordering=ordering, log=log))
         self.broker.replace_endpoints(_endpoint_specs(config))
+        self.bodies = Bodies(self.broker)
         self._prober: Prober | None = None
         self.tracing = tracing
         self.certificate = certificate

@@ -16,14 +16,13 @@ from typing import Any
 
 from fairpool_gateway.app import headers
 from fairpool_gateway.app.attempts import answer
-from fairpool_gateway.app.body import read_body
 from fairpool_gateway.app.connection import connection_of
 from fairpool_gateway.app.dialect import Dialect, dialect_of
 from fairpool_gateway.app.events import WholeEvents, can_be_appended_to
 from fairpool_gateway.app.gateway import Gateway
 from fairpool_gateway.app.routes import INTERNAL_ERROR
 from fairpool_gateway.app.shutdown import Phase, closing
-from fairpool_gateway.cost import Api, Shape, read_shape
+from fairpool_gateway.cost import Api, Shape
 from fairpool_gateway.dispatcher import Request
 from fairpool_gateway.endpoints import Endpoint
 from fairpool_gateway.errors import (
@@ -117,8 +116,7 @@ class _Exchange:
         if gateway.config.suspend:
             raise PoolSuspended.of(gateway.config.pool)
         most = gateway.config.queue.max_request_bytes
-        body = await read_body(gateway.broker, tenant, scope["headers"], self._receive, most=most)
-        shape = read_shape(self._api, body, headers.first(scope["headers"], b"content-type") or b"")
+        body, shape = await gateway.bodies.read(tenant, scope["headers"], self._receive, api=self._api, most=most)
         if shape.model not in gateway.models and (shape.model or self._api is not Api.EXTRA):
             raise ModelNotFound(
                 f"The model {shape.model[:100]!r} is not served here. GET /v1/models lists those that are.",

@@ -5,7 +5,7 @@ where it may hold text. Refused here is only what cannot be ordered at all (no J
 pass others inside the engine (`priority`, `background`).
 
 Parsing is partial: one pass of msgspec checks the whole body and finds its fields, a second one looks into those that
-are arrays. Together they take one to four nanoseconds a byte and hold the interpreter's lock, so no thread would help.
+are arrays. Together they take one to five nanoseconds a byte and hold the interpreter's lock, so no thread would help.
 """
 
 from __future__ import annotations

@@ -235,7 +235,7 @@ def _count_strings(view: memoryview) -> int:
     quotes = 0
     for at in range(0, len(view), _SMALL):
         piece = bytes(view[at : at + _SMALL])
-        if b"\\" in piece:
-            piece = piece.replace(rb"\\", b"").replace(rb"\"", b"")
         quotes += piece.count(b'"')
+        if b"\\" in piece:
+            quotes -= piece.replace(rb"\\", b"").count(rb"\"")
     return max(1, quotes // 2)
