@@ -5,6 +5,7 @@ import asyncio
 import pytest
 from support.engine import running_engine
 from support.gateway import running_gateway
+from support.scripted_endpoint import ScriptedEndpoint
 from support.tenant import pool_over, request_bytes, wire
 
 from fairpool_gateway.app import protocol
@@ -40,6 +41,28 @@ class TestSize:
             for number in range(MAX_HEAD // 16 + 1):
                 await tenant.send(b"x-%06d: value\r\n" % number)
             assert await status(tenant) == 431
+
+    async def test_behind_a_request_in_flight_it_ends_the_connection(self):
+        async with (
+            ScriptedEndpoint.listening() as endpoint,
+            running_gateway(pool_over(endpoint)) as gateway,
+            wire(gateway) as tenant,
+        ):
+            await tenant.send(GOOD)
+            peer = await endpoint.accept()
+            await peer.request()
+            await tenant.send(b"POST /v1/chat/completions HTTP/1.1\r\n")
+            await tenant.send(b"x-long: " + b"y" * MAX_HEAD)
+            await peer.gone()
+            assert await tenant.rest() == b""
+
+    async def test_the_body_of_a_request_that_was_refused_is_no_head(self, gateway):
+        async with wire(gateway) as tenant:
+            head, body = request_bytes(b"x" * (4 * MAX_HEAD), name=None).split(b"\r\n\r\n")
+            await tenant.send(head + b"\r\n\r\n")
+            assert await status(tenant) == 401
+            await tenant.send(body + GOOD)
+            assert await status(tenant) == 200
 
     async def test_a_head_just_below_it_is_served(self, gateway):
         async with wire(gateway) as tenant:

@@ -122,6 +122,14 @@ class TestBeforeAnythingIsKept:
         assert_told(told.value, 413, "body_too_large")
         assert_untouched(gateway)
 
+    @pytest.mark.parametrize("key", ["wrong", "key-of-a"])
+    async def test_however_large_the_body_the_client_reads_why(self, gateway, key):
+        async with tenant(gateway, api_key=key) as client:
+            with pytest.raises(openai.APIStatusError) as told:
+                await ask(client, messages=[{"role": "user", "content": "x" * (4 << 20)}])
+        assert told.value.status_code == (401 if key == "wrong" else 413)
+        assert_untouched(gateway)
+
     async def test_one_that_says_so_is_refused_before_it_is_sent(self, gateway):
         async with wire(gateway) as line:
             await line.send(request_bytes(b"", framing=b"Content-Length: 1025"))
