@@ -99,6 +99,20 @@ class TestTime:
             await tenant.send(body)
             assert await status(tenant) == 200
 
+    async def test_a_line_end_too_many_ends_no_request_that_takes_its_time(self):
+        async with (
+            ScriptedEndpoint.listening() as endpoint,
+            running_gateway(pool_over(endpoint)) as gateway,
+            wire(gateway) as tenant,
+        ):
+            await tenant.send(GOOD)
+            peer = await endpoint.accept()
+            await peer.request()
+            await tenant.send(b"\r\n")
+            await asyncio.sleep(0.4)
+            await peer.answer()
+            assert await status(tenant) == 200
+
 
 async def test_beyond_the_bound_new_connections_are_closed_and_old_ones_served(gateway, monkeypatch):
     monkeypatch.setattr(BoundedProtocol, "most_connections", 1)
