@@ -34,7 +34,7 @@ CONNECTIONS = (1, 64, 256)
 ROUNDS = 3
 SECONDS = 4
 
-NGINX_SAYS = re.compile("start worker process")
+NGINX_SAYS = re.compile(r"start worker process \d+")
 _GATEWAY_SAYS = re.compile(r"to tenants on http://127\.0\.0\.1:(\d+)")
 _ANSWER = {
     "id": "chatcmpl-bench",
