@@ -8,6 +8,7 @@ sends nothing at all. Beyond `most_connections` a new one is closed at once, bef
 from __future__ import annotations
 
 import asyncio
+import re
 import resource
 from typing import Any, Final
 
@@ -18,6 +19,8 @@ HEAD_SECONDS = 10.0
 
 _SPARE_DESCRIPTORS = 512
 """For connections to endpoints, files and watches."""
+
+_UPGRADE = re.compile(rb"\r\nupgrade:", re.IGNORECASE)
 
 _TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 
@@ -57,6 +60,8 @@ class BoundedProtocol(HttpToolsProtocol):
         """Bytes from the tenant; those of a head are counted until it is complete."""
         if self._in_head:
             self._head_bytes += len(data)
+            if b"pgrade:" in data:
+                data = _without_upgrade(data)
         super().data_received(data)
         if self._head_bytes and not self.transport.is_closing():
             self._check_head()
@@ -96,3 +101,12 @@ class BoundedProtocol(HttpToolsProtocol):
     def _give_up(self) -> None:
         self._head_due = None
         self.transport.abort()
+
+
+def _without_upgrade(data: bytes) -> bytes:
+    """The bytes of a head without its offer to speak another protocol, which nobody here takes up.
+
+    The parser would take such a request to have no body, and Java's client makes the offer with every first one (h2c).
+    """
+    head, end, rest = data.partition(b"\r\n\r\n")
+    return _UPGRADE.sub(b"\r\nx-fairpool-upgrade:", head) + end + rest

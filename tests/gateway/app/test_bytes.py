@@ -93,6 +93,20 @@ class TestRequests:
         assert body == BODY
         assert b"expect" not in head.lower()
 
+    async def test_an_offer_to_speak_another_protocol_is_passed_over(self, endpoint, gateway, line):
+        offer = (b"Connection: Upgrade, HTTP2-Settings", b"Upgrade: h2c", b"HTTP2-Settings: AAEAAEAAAAIAAAAB")
+        body = BODY.replace(b"hello", b"Upgrade: this")
+        peer = None
+        for _ in range(2):
+            await line.send(request_bytes(body, *offer))
+            peer = peer or await endpoint.accept()
+            head, came = await peer.request()
+            assert came == body
+            assert b"upgrade" not in head.lower()
+            assert b"settings" not in head.lower()
+            await peer.answer(b"as ever")
+            assert (await line.answer())[2] == b"as ever"
+
     async def test_a_body_of_megabytes_arrives_whole(self, endpoint, gateway, line):
         large = json.dumps({**QUESTION, "messages": [{"role": "user", "content": "x" * (3 << 20)}]}).encode()
         sending = asyncio.create_task(line.send(request_bytes(large)))
