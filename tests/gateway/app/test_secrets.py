@@ -18,7 +18,7 @@ from support.tenant import QUESTION, pool_over, request_bytes, wire
 from support.traces import collector
 
 from fairpool_gateway import errors
-from fairpool_gateway.app import proxy
+from fairpool_gateway.app import body as request_body
 from fairpool_gateway.app.shutdown import Phase
 from fairpool_gateway.decision_log import DecisionLog
 from fairpool_gateway.logs import CollapsingHandler, JsonFormatter, TextFormatter, log_unhandled
@@ -143,7 +143,7 @@ async def faults(gateway, monkeypatch):
         raise ValueError(*about, PROMPT, KEY)
 
     with monkeypatch.context() as patched:
-        patched.setattr(proxy, "read_shape", fail)
+        patched.setattr(request_body, "read_shape", fail)
         async with wire(gateway) as line:
             await line.send(ask())
             assert (await line.answer())[0] == 500
