@@ -1,6 +1,5 @@
 """A gateway inside the test's own event loop, served by the real server on ports that the kernel chose."""
 
-import asyncio
 import contextlib
 from collections import Counter
 from collections.abc import AsyncIterator
@@ -9,6 +8,7 @@ from typing import Any
 
 import httpx
 import uvicorn
+from support.scripted_endpoint import until
 
 from fairpool_gateway.app.admin import admin_routes
 from fairpool_gateway.app.gateway import Gateway
@@ -71,7 +71,8 @@ async def running_gateway(config: PoolConfig, **options: Any) -> AsyncIterator[R
         ports = [await start(server) for server in servers]
         yield RunningGateway(gateway, *ports, "http" if gateway.certificate is None else "https")
     finally:
-        await asyncio.gather(*(server.shutdown() for server in servers))
+        for server in servers:
+            await stop(server)
         await gateway.aclose()
 
 
@@ -82,3 +83,13 @@ async def start(server: uvicorn.Server) -> int:
     socket = listen("127.0.0.1", 0)
     await server.startup(sockets=[socket])
     return socket.getsockname()[1]
+
+
+async def stop(server: uvicorn.Server) -> None:
+    """Take nothing new and wait for what runs, without the tenths of a second that the server would sleep."""
+    state = server.server_state
+    for listener in server.servers:
+        listener.close()
+    for connection in list(state.connections):
+        connection.shutdown()
+    await until(lambda: not state.connections and not state.tasks)

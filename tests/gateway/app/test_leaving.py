@@ -6,7 +6,7 @@ import json
 
 import pytest
 from support.engine import running_engine
-from support.gateway import running_gateway, start
+from support.gateway import running_gateway, start, stop
 from support.scripted_endpoint import PATIENCE, ScriptedEndpoint, until
 from support.tenant import QUESTION, pool_over, request_bytes, wire
 
@@ -150,7 +150,7 @@ async def test_whoever_begins_to_watch_a_connection_that_is_lost_is_told_at_once
     writer.write_eof()
     assert await asyncio.wait_for(told.get(), PATIENCE) == "at once"
     writer.close()
-    await server.shutdown()
+    await stop(server)
 
 
 async def test_a_tenant_that_leaves_after_its_answer_disturbs_nothing(gateway, endpoint):
