@@ -14,10 +14,11 @@ from typing import Any
 
 import msgspec
 
-from fairpool_lab.engine import answers
+from fairpool_lab.engine import answers, messages
 from fairpool_lab.engine.answers import Chat, Completion, Dialect
 from fairpool_lab.engine.faults import Fault, FaultBoard, Kind
 from fairpool_lab.engine.generation import Generation
+from fairpool_lab.engine.messages import Messages
 from fairpool_lab.engine.metrics import CONTENT_TYPE, EngineMetrics
 from fairpool_lab.engine.replies import JSON, Reply, Send, reply_for
 from fairpool_lab.engine.requests import Ask, RequestReader
@@ -33,6 +34,8 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 
 FAULT_HEADER = b"x-engine-fault"
 LABEL_HEADER = b"x-engine-label"
+
+_MESSAGES = "/v1/messages"
 
 _STATUS_FAULTS = {
     Kind.TOO_MANY: (429, "Too many requests.", "RateLimitError"),
@@ -117,6 +120,7 @@ class EngineApp:
             "/v1/chat/completions": _Path(reader.chat, "chatcmpl-", Chat),
             "/v1/completions": _Path(reader.completion, "cmpl-", Completion),
             "/v1/responses": _Path(reader.responses, "resp_", Responses),
+            _MESSAGES: _Path(reader.messages, "chatcmpl-", Messages),
             "/v1/embeddings": _Path(reader.embedding, "embd-", None),
         }
         empty = (b"", b"text/plain")
@@ -152,8 +156,7 @@ class EngineApp:
             else:
                 await reply.whole(b'{"detail":"Not Found"}', status=404)
         except Refusal as refusal:
-            body = answers.error(refusal.status, refusal.message, refusal.kind, refusal.param)
-            await reply.whole(body, status=refusal.status)
+            await reply.whole(_refusal(where, refusal), status=refusal.status)
 
     async def _answer(self, request: _Request, path: _Path) -> None:
         body = await request.body()
@@ -254,6 +257,12 @@ class EngineApp:
 
     def _identity(self) -> str:
         return blake2b(b"%d %d" % (self._seed, self._count), digest_size=8).hexdigest()
+
+
+def _refusal(where: str, refusal: Refusal) -> bytes:
+    if where == _MESSAGES:
+        return messages.error(refusal.kind, refusal.message)
+    return answers.error(refusal.status, refusal.message, refusal.kind, refusal.param)
 
 
 async def _stream(reply: Reply, generation: Generation, dialect: Dialect) -> None:

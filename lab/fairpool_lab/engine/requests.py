@@ -6,7 +6,6 @@ ones. What comes out has been checked against the model's length, so that the ba
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -14,6 +13,7 @@ from typing import Final, NamedTuple, TypeVar
 
 import msgspec
 
+from fairpool_lab.engine.decoding import decode
 from fairpool_lab.engine.tokens import MESSAGE_TOKENS, REPLY_TOKENS, Language
 from fairpool_lab.errors import Refusal
 
@@ -112,6 +112,13 @@ class _Responses(_Body):
     tools: msgspec.Raw = msgspec.Raw()
 
 
+class _Messages(_Body):
+    messages: list[_Message]
+    max_tokens: int
+    system: str | list[_Part] | None = None
+    tools: msgspec.Raw = msgspec.Raw()
+
+
 class _Tokenize(_Body):
     prompt: str | None = None
     messages: list[_Message] | None = None
@@ -123,6 +130,7 @@ _CHAT: Final = msgspec.json.Decoder(_Chat)
 _COMPLETION: Final = msgspec.json.Decoder(_Completion)
 _EMBEDDING: Final = msgspec.json.Decoder(_Embedding)
 _RESPONSES: Final = msgspec.json.Decoder(_Responses)
+_MESSAGES: Final = msgspec.json.Decoder(_Messages)
 _TOKENIZE: Final = msgspec.json.Decoder(_Tokenize)
 
 _TEXT_PARTS: Final = frozenset({"text", "input_text", "output_text", "refusal"})
@@ -158,6 +166,14 @@ class RequestReader:
         prompt = self._conversation(messages, bytes(asked.tools))
         return self._ask(asked, (prompt,), asked.max_output_tokens)
 
+    def messages(self, body: bytes) -> Ask:
+        """`/v1/messages`."""
+        asked = self._read(_MESSAGES, body)
+        messages = asked.messages
+        if asked.system:
+            messages = [_Message(role="system", content=asked.system), *messages]
+        return self._ask(asked, (self._conversation(messages, bytes(asked.tools)),), asked.max_tokens)
+
     def embedding(self, body: bytes) -> Ask:
         """`/v1/embeddings`."""
         asked = self._read(_EMBEDDING, body)
@@ -182,7 +198,7 @@ class RequestReader:
         return text, self._language.count(len(text))
 
     def _read(self, decoder: msgspec.json.Decoder[B], body: bytes) -> B:
-        asked = _decode(decoder, body)
+        asked = decode(decoder, body)
         if asked.model and asked.model not in self._models:
             aliases = ", ".join(self._models)
             raise Refusal(
@@ -311,30 +327,3 @@ class RequestReader:
 
 def _invalid(param: str, value: float, message: str) -> Refusal:
     return Refusal(400, f"{message} (parameter={param}, value={value})", param=param)
-
-
-_PATH: Final = re.compile(r" - at `\$\.?(.*)`$")
-_MISSING: Final = re.compile(r"missing required field `(.*?)`")
-_BYTE: Final = re.compile(r"\(byte (\d+)\)")
-
-
-def _decode(decoder: msgspec.json.Decoder[B], body: bytes) -> B:
-    if not body:
-        raise _unreadable("missing", "body", "Field required")
-    try:
-        return decoder.decode(body)
-    except msgspec.ValidationError as error:
-        message = str(error)
-        path = _PATH.search(message)
-        location = f"body.{path[1]}" if path and path[1] else "body"
-        if missing := _MISSING.search(message):
-            raise _unreadable("missing", f"{location}.{missing[1]}", "Field required") from None
-        raise _unreadable("type_error", location, _PATH.sub("", message)) from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        byte = _BYTE.search(str(error))
-        raise _unreadable("json_invalid", f"body.{byte[1] if byte else len(body)}", "JSON decode error") from None
-
-
-def _unreadable(kind: str, location: str, message: str) -> Refusal:
-    problem = {"type": kind, "loc": location, "msg": message}
-    return Refusal(400, f"1 validation error:\n  {problem}", kind="Bad Request", param=location)
