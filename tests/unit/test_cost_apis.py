@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from fairpool_gateway.cost import Api, CostModel, Estimator, Shape, Used, read_shape
+from fairpool_gateway.cost.api import FIELDS
 from fairpool_gateway.cost.body import DRAWN_TOKENS, SPOKEN_TOKENS_PER_BYTE
 from fairpool_gateway.cost.size import FILE_TOKENS, IMAGE_TOKENS, MESSAGE_BYTES
 from fairpool_gateway.errors import InvalidRequest
@@ -164,6 +165,62 @@ class TestOthers:
         for body in (b"{}", b'{"model":"m","priority":-1}', b'{"model":"m","background":true}'):
             with pytest.raises(InvalidRequest):
                 read_shape(api, body)
+
+
+JSON_APIS = [api for api in Api if not FIELDS[api].upload]
+READ = [
+    (api, field)
+    for api in JSON_APIS
+    for field in sorted({"messages", *FIELDS[api].reads, *FIELDS[api].each, *FIELDS[api].with_each})
+]
+CONTENT = [
+    "hello",
+    ["hello"],
+    [1, 2, 3],
+    [[1, 2], [3]],
+    {"a": "hello"},
+    [{"type": "text", "text": "hello"}],
+    [{"role": "user", "content": [{"type": "input_audio", "input_audio": {"data": "AAAA"}}]}],
+    [{"type": "image_url", "image_url": {"url": "data:AAAA"}}],
+    {"content": [{"type": "image_url", "image_url": {"url": "data:AAAA"}}]},
+    [[["hello"]]],
+    ["hello", 1, None, {}],
+    12345678,
+    True,
+]
+NO_LIMIT = [None, 0, -1, "10", 2.5, 1e40, 1 << 31, 10**400, True, [], {"a": 1}]
+
+
+class TestEveryApi:
+    @pytest.mark.parametrize(("api", "field"), READ, ids=lambda value: getattr(value, "name", value))
+    def test_whatever_an_engine_may_read_costs_something(self, api: Api, field: str):
+        nothing = shape(api)
+        for value in CONTENT:
+            found = shape(api, **{field: value})
+            assert found.text_bytes + found.input_tokens > nothing.text_bytes + nothing.input_tokens, value
+
+    @pytest.mark.parametrize(("api", "field"), READ, ids=lambda value: getattr(value, "name", value))
+    def test_twice_as_much_costs_more(self, api: Api, field: str):
+        for value in ("hello", ["hello"], [1, 2], [said("hello")]):
+            once, twice = shape(api, **{field: value}), shape(api, **{field: value * 2})
+            assert twice.text_bytes + twice.input_tokens > once.text_bytes + once.input_tokens
+
+    @pytest.mark.parametrize("api", JSON_APIS)
+    def test_a_limit_counts_if_it_is_one(self, api: Api):
+        assert shape(api).max_tokens is None
+        for name in FIELDS[api].limits:
+            assert shape(api, **{name: 7}).max_tokens == 7
+            assert [shape(api, **{name: value}).max_tokens for value in NO_LIMIT] == [None] * len(NO_LIMIT)
+
+    @pytest.mark.parametrize("api", JSON_APIS)
+    def test_so_does_a_number_of_answers(self, api: Api):
+        for name in FIELDS[api].choices:
+            numbers = {3: 3, "3": 3, None: 1, 0: 1, -5: 1, "two": 1, 2.5: 1, 10**400: 16_384}
+            assert {value: shape(api, **{name: value}).choices for value in numbers} == numbers
+
+    def test_what_generates_is_told_from_what_does_not(self):
+        silent = ["EMBEDDINGS", "RERANK", "SCORE", "CLASSIFY", "POOLING", "SPEECH", "IMAGES", "TOKENIZE", "DETOKENIZE"]
+        assert {api.name for api in Api if not FIELDS[api].generates} == set(silent)
 
 
 class TestExtra:
