@@ -1,11 +1,15 @@
 """What a form says about its cost: fields by what they say, files by their bytes, and no form is too strange."""
 
+import asyncio
 import time
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from starlette.datastructures import Headers
+from starlette.formparsers import MultiPartParser
 from support.forms import BOUNDARY, CONTENT_TYPE, form_of, part, recording
 
 from fairpool_gateway.cost import Api, Shape, read_shape
@@ -154,6 +158,20 @@ class TestHowLongItTakes:
         assert shape(recording(**fields)).text_bytes == MOST_PARTS - 3
 
 
+async def model_as_engines_read_it(body: bytes) -> str | None:
+    """What the parser of vLLM's web framework makes of a form."""
+
+    async def stream() -> AsyncIterator[bytes]:
+        yield body
+
+    form = await MultiPartParser(Headers({"content-type": CONTENT_TYPE.decode()}), stream()).parse()
+    try:
+        model = form.get("model")
+        return model if isinstance(model, str) else None
+    finally:
+        await form.close()
+
+
 NAMES = st.sampled_from(
     ["model", "stream", "priority", "n", "max_completion_tokens", "file", "prompt", "\u00e9", 'a"b']
 )
@@ -211,6 +229,15 @@ class TestWhateverTheBytes:
                 shape(recording(), content_type, api)
             except InvalidRequest:
                 continue
+
+    @settings(max_examples=200, deadline=None)
+    @given(FORMS | damaged())
+    def test_an_engine_sees_the_same_model(self, body: bytes):
+        try:
+            found = shape(body)
+        except InvalidRequest:
+            return
+        assert asyncio.run(model_as_engines_read_it(body)) == found.model
 
     @pytest.mark.parametrize("body", [b"{}", form_of(part("file", b"x", "a.wav")), form_of(part("model", b"\xff"))])
     def test_a_reader_that_trusts_the_form_is_caught(self, body: bytes):
