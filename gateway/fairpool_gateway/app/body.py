@@ -89,9 +89,12 @@ async def _let_others_go(upload: Upload) -> None:
 
 def _content_type(given: headers.RawHeaders) -> bytes:
     """The Content-Type, if the headers say one that can be read here."""
-    content_types = [value for name, value in given if name == b"content-type"]
-    if len(content_types) > 1:
-        raise InvalidRequest("Send one Content-Type only.")
-    if any(name == b"content-encoding" and value.lower() not in {b"", b"identity"} for name, value in given):
-        raise UnsupportedEncoding("Send the body without Content-Encoding.")
-    return content_types[0] if content_types else b""
+    content_type: bytes | None = None
+    for name, value in given:
+        if name == b"content-type":
+            if content_type is not None:
+                raise InvalidRequest("Send one Content-Type only.")
+            content_type = value
+        elif name == b"content-encoding" and value.lower() not in {b"", b"identity"}:
+            raise UnsupportedEncoding("Send the body without Content-Encoding.")
+    return content_type or b""
