@@ -1,6 +1,7 @@
 """Connections that send nothing, half a head or an endless one: bounded in size, time and number."""
 
 import asyncio
+import contextlib
 
 import pytest
 from support.engine import running_engine
@@ -19,6 +20,20 @@ GOOD = request_bytes(None, JSON)
 async def gateway():
     async with running_engine() as engine, running_gateway(pool_over(engine.url)) as running:
         yield running
+
+
+@contextlib.asynccontextmanager
+async def request_in_flight():
+    """A tenant's connection with a request that its endpoint has and does not answer."""
+    async with (
+        ScriptedEndpoint.listening() as endpoint,
+        running_gateway(pool_over(endpoint)) as gateway,
+        wire(gateway) as tenant,
+    ):
+        await tenant.send(GOOD)
+        peer = await endpoint.accept()
+        await peer.request()
+        yield tenant, peer
 
 
 async def status(tenant):
@@ -43,14 +58,7 @@ class TestSize:
             assert await status(tenant) == 431
 
     async def test_behind_a_request_in_flight_it_ends_the_connection(self):
-        async with (
-            ScriptedEndpoint.listening() as endpoint,
-            running_gateway(pool_over(endpoint)) as gateway,
-            wire(gateway) as tenant,
-        ):
-            await tenant.send(GOOD)
-            peer = await endpoint.accept()
-            await peer.request()
+        async with request_in_flight() as (tenant, peer):
             await tenant.send(b"POST /v1/chat/completions HTTP/1.1\r\n")
             await tenant.send(b"x-long: " + b"y" * MAX_HEAD)
             await peer.gone()
@@ -100,14 +108,7 @@ class TestTime:
             assert await status(tenant) == 200
 
     async def test_a_line_end_too_many_ends_no_request_that_takes_its_time(self):
-        async with (
-            ScriptedEndpoint.listening() as endpoint,
-            running_gateway(pool_over(endpoint)) as gateway,
-            wire(gateway) as tenant,
-        ):
-            await tenant.send(GOOD)
-            peer = await endpoint.accept()
-            await peer.request()
+        async with request_in_flight() as (tenant, peer):
             await tenant.send(b"\r\n")
             await asyncio.sleep(0.4)
             await peer.answer()
