@@ -72,6 +72,12 @@ class Broker:
         if status in SUSPICIOUS:
             self._arm()
 
+    def ended(self, request: Request, *, aborted: bool) -> None:
+        """The request's endpoint brought its answer to an end, or gave it up."""
+        self._carry_out(self.dispatcher.ended(self._loop.time(), request, aborted=aborted))
+        if aborted:
+            self._arm()
+
     def probed(self, endpoint: Endpoint, status: int | None) -> None:
         """An endpoint answered its probe, or with None did not."""
         self._carry_out(self.dispatcher.probed(self._loop.time(), endpoint, status))

@@ -150,6 +150,17 @@ class Dispatcher:
         endpoint.health.answered(now, status, request.tenant, may_eject=self.endpoints.others_than(endpoint))
         return self._fill(now)
 
+    def ended(self, now: float, request: Request, *, aborted: bool) -> list[Action]:
+        """The request's endpoint brought its answer to an end, or gave it up."""
+        if request.slot is None:
+            return []
+        endpoint = request.slot.endpoint
+        if not aborted and endpoint.health.spotless:
+            return []
+        may_eject = self.endpoints.others_than(endpoint)
+        endpoint.health.ended(now, request.tenant, aborted=aborted, may_eject=may_eject)
+        return self._fill(now)
+
     def probed(self, now: float, endpoint: Endpoint, status: int | None) -> list[Action]:
         """The gateway itself asked an endpoint whether it is well. `status` is None where nothing answered."""
         may_eject = self.endpoints.others_than(endpoint)

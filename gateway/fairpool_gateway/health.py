@@ -4,10 +4,14 @@ A failed connection takes an endpoint out, and so do answers of 502, 503 or 504 
 probe: one tenant alone might cause them. It stays out for a time that doubles with each failure, then one trial
 request decides. A 500 is the request's fault as often as the endpoint's, and tells nothing.
 
+An endpoint that gives up an answer after it began, with a status of 200, counts as one that answered 503. From then on
+the beginning of an answer proves nothing, and only one that comes to its end does; until a connection fails, for what
+listens there afterwards is another process.
+
 A probe that goes well is no trial, for it asks for no work. But where an endpoint could not be reached, or failed its
 probe, it shows that this is over, and the trial need not wait for the end of the time. Of answers that only tenants saw
-it shows nothing. What always holds: an endpoint that answers a tenant is good at once and owes nothing, and the last
-one that is left is never taken out.
+it shows nothing. What always holds: an endpoint that proves itself to a tenant is good at once and owes nothing, and
+the last one that is left is never taken out.
 """
 
 from __future__ import annotations
@@ -44,7 +48,16 @@ class Health:
         ejected: how often it was taken out of the pool, ever.
     """
 
-    __slots__ = ("_ejections", "_probe_may_end_it", "_witness", "ejected", "standing", "trial_runs", "until")
+    __slots__ = (
+        "_ejections",
+        "_gave_up",
+        "_probe_may_end_it",
+        "_witness",
+        "ejected",
+        "standing",
+        "trial_runs",
+        "until",
+    )
 
     def __init__(self) -> None:
         self.standing = Standing.GOOD
@@ -52,6 +65,7 @@ class Health:
         self.trial_runs = False
         self.ejected = 0
         self._ejections = 0
+        self._gave_up = False
         self._witness: str | None = None
         self._probe_may_end_it = False
 
@@ -62,19 +76,27 @@ class Health:
 
     def connect_failed(self, now: float, *, may_eject: bool) -> None:
         """No connection could be made. `may_eject`: whether another endpoint is left."""
+        self._gave_up = False
         self._fail(now, may_eject=may_eject, probe_may_end_it=True)
 
     def answered(self, now: float, status: int, witness: str | None, *, may_eject: bool) -> None:
         """It answered a tenant, or the `PROBE`. `may_eject`: whether another endpoint is left."""
         if status not in SUSPICIOUS:
             if witness is not PROBE:
-                self._recover()
+                if not self._gave_up:
+                    self._recover()
             elif self._probe_may_end_it:
                 self._may_prove_itself()
-        elif witness is PROBE or self.standing is Standing.ON_TRIAL or self._witness not in {None, witness}:
-            self._fail(now, may_eject=may_eject, probe_may_end_it=witness is PROBE)
         else:
-            self._witness = witness
+            self._suspect(now, witness, may_eject=may_eject)
+
+    def ended(self, now: float, witness: str, *, aborted: bool, may_eject: bool) -> None:
+        """An answer to a tenant came to its end, or was given up. `may_eject`: whether another endpoint is left."""
+        if aborted:
+            self._gave_up = True
+            self._suspect(now, witness, may_eject=may_eject)
+        elif self._gave_up:
+            self._recover()
 
     def tick(self, now: float) -> None:
         """Time has passed: one whose time is over may prove itself."""
@@ -89,7 +111,14 @@ class Health:
     def _recover(self) -> None:
         self.standing = Standing.GOOD
         self._ejections = 0
+        self._gave_up = False
         self._witness = None
+
+    def _suspect(self, now: float, witness: str | None, *, may_eject: bool) -> None:
+        if witness is PROBE or self.standing is Standing.ON_TRIAL or self._witness not in {None, witness}:
+            self._fail(now, may_eject=may_eject, probe_may_end_it=witness is PROBE)
+        else:
+            self._witness = witness
 
     def _fail(self, now: float, *, may_eject: bool, probe_may_end_it: bool) -> None:
         self._witness = None

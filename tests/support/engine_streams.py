@@ -20,12 +20,12 @@ def read(*pieces: bytes, kind: bytes = SSE, encoding: bytes = b"") -> Reading:
     return reader.finish()
 
 
-def told(read: int, written: int, events: int = 0, *, failed: bool = False) -> Reading:
-    return Reading(Used(read, written, events), events, failed)
+def told(read: int, written: int, events: int = 0, *, failed: bool = False, aborted: bool = False) -> Reading:
+    return Reading(Used(read, written, events), events, failed or aborted, aborted)
 
 
-def untold(events: int, *, failed: bool = False) -> Reading:
-    return Reading(None, events, failed)
+def untold(events: int, *, failed: bool = False, aborted: bool = False) -> Reading:
+    return Reading(None, events, failed or aborted, aborted)
 
 
 def event(data: Any) -> bytes:

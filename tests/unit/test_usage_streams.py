@@ -94,10 +94,10 @@ class TestStreams:
     def test_an_empty_piece_of_one_does_not(self, delta: Any):
         assert read(event({"type": "content_block_delta", "index": 0, "delta": delta})).events == 0
 
-    @pytest.mark.parametrize("reason", ["abort", "error"])
-    def test_a_message_that_its_endpoint_gave_up_failed(self, reason: str):
+    @pytest.mark.parametrize(("reason", "aborted"), [("abort", True), ("error", False)])
+    def test_a_message_that_its_endpoint_gave_up_failed(self, reason: str, aborted: bool):
         answer = VLLM_MESSAGES.replace(b'"stop_reason":"max_tokens"', f'"stop_reason":"{reason}"'.encode())
-        assert read(answer) == told(30, 2, events=2, failed=True)
+        assert read(answer) == told(30, 2, events=2, failed=True, aborted=aborted)
 
     @pytest.mark.parametrize(
         "delta",
@@ -124,10 +124,14 @@ class TestStreams:
         text = '"usage":{"prompt_tokens":1,"completion_tokens":1}}\n\ndata: {"usage":{"prompt_tokens":1}}'
         assert read(event({"choices": [{"index": 0, "delta": {"content": text}}]})) == untold(1)
 
-    @pytest.mark.parametrize("reason", ["abort", "error", "cancelled"])
-    def test_an_endpoint_that_gave_up_failed(self, reason: str):
+    @pytest.mark.parametrize(("reason", "aborted"), [("abort", True), ("error", False), ("cancelled", True)])
+    def test_an_endpoint_that_gave_up_failed(self, reason: str, aborted: bool):
         answer = VLLM_CHAT.replace(b'"length"', f'"{reason}"'.encode()) + VLLM_USAGE + DONE
-        assert read(answer) == told(30, 3, events=2, failed=True)
+        assert read(answer) == told(30, 3, events=2, failed=True, aborted=aborted)
+
+    def test_one_choice_that_was_given_up_is_enough(self):
+        answer = VLLM_TWO.replace(b'"length"', b'"abort"', 1) + DONE
+        assert read(answer) == told(30, 4, events=2, aborted=True)
 
     @pytest.mark.parametrize(
         "data",
@@ -137,11 +141,14 @@ class TestStreams:
             {"type": "error", "message": "died"},
             {"type": "error", "error": {"type": "api_error", "message": "died"}},
             {"type": "response.failed", "response": {"status": "failed", "error": {"code": "x"}}},
-            {"type": "response.cancelled", "response": {"status": "cancelled"}},
         ],
     )
     def test_an_error_in_an_event_is_a_failure(self, data: Any):
         assert read(event(data)) == untold(0, failed=True)
+
+    def test_a_response_that_was_cancelled_was_given_up(self):
+        cancelled = {"type": "response.cancelled", "response": {"status": "cancelled"}}
+        assert read(event(cancelled)) == untold(0, aborted=True)
 
     @pytest.mark.parametrize(
         "odd",

@@ -62,17 +62,18 @@ class TestWholeAnswers:
         assert whole(answer) == untold(0)
 
     @pytest.mark.parametrize(
-        "answer",
+        ("answer", "aborted"),
         [
-            {"choices": [{"index": 0, "finish_reason": "stop"}, {"index": 1, "finish_reason": "abort"}]},
-            {"error": {"message": "no"}},
-            {"error": "Unauthorized"},
-            {"type": "message", "stop_reason": "abort"},
-            {"status": "failed", "error": {"code": "server_error"}},
+            ({"choices": [{"index": 0, "finish_reason": "stop"}, {"index": 1, "finish_reason": "abort"}]}, True),
+            ({"error": {"message": "no"}}, False),
+            ({"error": "Unauthorized"}, False),
+            ({"type": "message", "stop_reason": "abort"}, True),
+            ({"status": "failed", "error": {"code": "server_error"}}, False),
+            ({"status": "cancelled"}, True),
         ],
     )
-    def test_an_endpoint_that_gave_up_failed(self, answer: Any):
-        assert whole(answer) == untold(0, failed=True)
+    def test_an_endpoint_that_gave_up_failed(self, answer: Any, aborted: bool):
+        assert whole(answer) == untold(0, failed=True, aborted=aborted)
 
 
 class TestLargeAnswers:
@@ -117,7 +118,7 @@ class TestLargeAnswers:
 
     def test_an_endpoint_that_gave_up_failed(self):
         answer = {"choices": [{"message": {"content": "a" * KEPT}, "finish_reason": "abort"}]}
-        assert read(*self.pieces(answer), kind=JSON) == untold(0, failed=True)
+        assert read(*self.pieces(answer), kind=JSON) == untold(0, aborted=True)
 
     def test_a_usage_that_is_cut_off_is_none(self):
         *pieces, last = self.pieces({"data": self.VECTORS, "usage": {"prompt_tokens": 500}})

@@ -220,13 +220,26 @@ class _Exchange:
     def _ended(self, request: Request, response: Response, reader: UsageReader) -> None:
         """The endpoint sent its last byte, or broke off."""
         used = None
-        if response.complete and response.status == 200 and not (reading := reader.finish()).failed:
-            used = reading.used or self._gateway.broker.dispatcher.estimator.from_events(
-                request.tenant, request.shape, reading.events
-            )
+        broker = self._gateway.broker
+        if response.complete and response.status == 200:
+            reading = reader.finish()
+            if reading.aborted:
+                self._tell_aborted(request)
+            if reading.aborted or not reading.failed:
+                broker.ended(request, aborted=reading.aborted)
+            if not reading.failed:
+                used = reading.used or broker.dispatcher.estimator.from_events(
+                    request.tenant, request.shape, reading.events
+                )
         if self._trace is not None:
             self._trace.finished(used)
-        self._gateway.broker.complete(request, used)
+        broker.complete(request, used)
+
+    def _tell_aborted(self, request: Request) -> None:
+        endpoint = request.slot and request.slot.endpoint.spec.id
+        given_id = self._id.decode()
+        fields = {"request": given_id, "tenant": request.tenant, "endpoint": endpoint}
+        log.warning("endpoint %s gave up its answer to request %s", endpoint, given_id, extra=fields)
 
     def _count(self, outcome: str) -> None:
         self._gateway.tally_of(self._tenant).outcomes[outcome] += 1

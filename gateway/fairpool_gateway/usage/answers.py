@@ -18,12 +18,29 @@ _Tokens = Annotated[int, Meta(ge=0, le=1_000_000_000)]
 
 _ABSENT = Raw()
 
-_GAVE_UP = frozenset({"abort", "cancelled", "error", "failed"})
+_ABORTED = frozenset({"abort", "cancelled"})
+_WRONG = _ABORTED | {"error", "failed"}
 
 
-def gave_up(reason: str | None) -> bool:
-    """Whether a finish reason or a status means that the endpoint gave up."""
-    return reason in _GAVE_UP
+class Verdict:
+    """What the finish reasons and statuses of one answer come to; each is looked at once.
+
+    Attributes:
+        failed: whether one of them means that the answer went wrong.
+        aborted: whether one means that the endpoint gave it up, as engines do that are told to stop.
+    """
+
+    __slots__ = ("aborted", "failed")
+
+    def __init__(self) -> None:
+        self.failed = False
+        self.aborted = False
+
+    def look_at(self, reason: str | None) -> None:
+        """A finish reason or a status; one that an API does not have, or has not yet, is None."""
+        if reason in _WRONG:
+            self.failed = True
+            self.aborted |= reason in _ABORTED
 
 
 def says_something(raw: Raw) -> bool:

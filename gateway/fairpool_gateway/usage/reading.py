@@ -17,11 +17,13 @@ class Reading:
         events: the events of a stream that carried content, one for each choice that got some; 0 if it was no stream.
         failed: whether it said itself that it went wrong, so that it teaches nothing, though its bytes pass as they
             are: an error after a status of 200, or an end because the endpoint gave up.
+        aborted: whether it failed because the endpoint gave it up, which tells of the endpoint, not of the request.
     """
 
     used: Used | None
     events: int
     failed: bool
+    aborted: bool = False
 
 
 class UsageReader(Protocol):

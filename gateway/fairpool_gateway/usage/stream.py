@@ -13,7 +13,7 @@ from __future__ import annotations
 import msgspec
 
 from fairpool_gateway.cost import Used
-from fairpool_gateway.usage.answers import MISREAD, Event, Piece, Response, Usage, gave_up, says_something
+from fairpool_gateway.usage.answers import MISREAD, Event, Piece, Response, Usage, Verdict, says_something
 from fairpool_gateway.usage.reading import Reading
 from fairpool_gateway.usage.sse import EventSplitter
 
@@ -57,23 +57,23 @@ class _Tally:
 
     __slots__ = (
         "_events",
-        "_failed",
         "_finished",
         "_for_all",
         "_for_choice",
         "_read_at_start",
         "_times_for_all",
+        "_verdict",
         "_written_for_all",
     )
 
     def __init__(self) -> None:
         self._events = 0
-        self._failed = False
         self._finished = 0
         self._for_choice: dict[int, tuple[int, int]] = {}
         self._for_all: tuple[int, int] | None = None
         self._read_at_start = 0
         self._times_for_all = 0
+        self._verdict = Verdict()
         self._written_for_all = 0
 
     def add_chunk(self, chunk: Event) -> None:
@@ -83,16 +83,16 @@ class _Tally:
                 self._events += 1
             if choice.finish_reason is not None:
                 self._finished += 1
-                self._failed |= gave_up(choice.finish_reason)
+                self._verdict.look_at(choice.finish_reason)
         if not chunk.choices:
             self._tell_usage(chunk.usage)
         elif chunk.usage is not None and (tokens := chunk.usage.tokens()) is not None:
             self._for_choice[chunk.choices[0].index] = tokens
-        self._failed |= says_something(chunk.error)
+        self._verdict.failed |= says_something(chunk.error)
 
     def add_typed(self, event: Event, kind: str) -> None:
         """Add an event that says what it is."""
-        self._failed |= kind == "error" or says_something(event.error)
+        self._verdict.failed |= kind == "error" or says_something(event.error)
         if kind.endswith(".delta"):
             self._events += says_something(event.delta)
         elif kind == "content_block_delta":
@@ -104,7 +104,8 @@ class _Tally:
         elif event.response is not None:
             response = event.response
             self._tell_usage(response.usage)
-            self._failed |= gave_up(response.status) or says_something(response.error)
+            self._verdict.look_at(response.status)
+            self._verdict.failed |= says_something(response.error)
         else:
             self._tell_usage(event.usage)
 
@@ -112,7 +113,7 @@ class _Tally:
         """What it all comes to."""
         tokens = self._tokens()
         used = None if tokens is None else Used(*tokens, events=self._events)
-        return Reading(used, self._events, self._failed)
+        return Reading(used, self._events, self._verdict.failed, self._verdict.aborted)
 
     def _end_message(self, event: Event) -> None:
         written = None if event.usage is None else event.usage.written()
@@ -120,7 +121,7 @@ class _Tally:
         if written is not None and read:
             self._tell((read, written))
         if says_something(event.delta):
-            self._failed |= gave_up(_decode_piece(event.delta).stop_reason)
+            self._verdict.look_at(_decode_piece(event.delta).stop_reason)
 
     def _tell_usage(self, usage: Usage | None) -> None:
         if usage is not None and (tokens := usage.tokens()) is not None:

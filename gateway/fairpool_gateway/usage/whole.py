@@ -16,7 +16,7 @@ from typing import Final
 import msgspec
 
 from fairpool_gateway.cost import Used
-from fairpool_gateway.usage.answers import MISREAD, Usage, Whole, gave_up, says_something
+from fairpool_gateway.usage.answers import MISREAD, Usage, Verdict, Whole, says_something
 from fairpool_gateway.usage.reading import Reading
 
 KEPT: Final = 1 << 18
@@ -25,7 +25,7 @@ KEPT: Final = 1 << 18
 _LONGEST_USAGE = 1 << 14
 
 _USAGE = re.compile(rb'"usage"\s*:\s*(?=\{)')
-_GAVE_UP = re.compile(rb'"finish_reason"\s*:\s*"([a-z]+)"')
+_FINISH_REASON = re.compile(rb'"finish_reason"\s*:\s*"([a-z]+)"')
 
 _decode = msgspec.json.Decoder(Whole).decode
 _decode_prefix = json.JSONDecoder().raw_decode
@@ -57,16 +57,20 @@ def _read_whole(answer: bytearray) -> Reading:
         whole = _decode(answer)
     except MISREAD:
         return Reading(None, 0, failed=False)
-    failed = says_something(whole.error) or gave_up(whole.status) or gave_up(whole.stop_reason)
-    return Reading(_used(whole.usage), 0, failed or any(gave_up(choice.finish_reason) for choice in whole.choices))
+    verdict = Verdict()
+    for reason in (whole.status, whole.stop_reason, *(choice.finish_reason for choice in whole.choices)):
+        verdict.look_at(reason)
+    return Reading(_used(whole.usage), 0, verdict.failed or says_something(whole.error), verdict.aborted)
 
 
 def _read_end(end: bytes) -> Reading:
-    failed = any(gave_up(match[1].decode()) for match in _GAVE_UP.finditer(end))
+    verdict = Verdict()
+    for match in _FINISH_REASON.finditer(end):
+        verdict.look_at(match[1].decode())
     used = None
     for match in _USAGE.finditer(end):
         used = _used(_usage_at(end, match.end())) or used
-    return Reading(used, 0, failed)
+    return Reading(used, 0, verdict.failed, verdict.aborted)
 
 
 def _usage_at(end: bytes, at: int) -> Usage | None:
