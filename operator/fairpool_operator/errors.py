@@ -5,7 +5,13 @@ Every `Refused` maps to exactly one condition reason. Messages tell the reader w
     OperatorError
       Refused               a resource cannot be acted upon as it is; the reason goes into its conditions
       CannotStart           what the process itself needs is not to be had
-      ClusterUnavailable    the API server cannot be reached, or does not answer in time: try again later
+      ClusterError          a request to the API server did not succeed
+        ClusterUnavailable    it cannot be reached, or does not answer in time: try again later
+        NotThere              there is no such object
+        Conflict              the object is another by now: look again
+        Forbidden             the operator's role does not allow it
+        RejectedByServer      what was sent can never be accepted as it is
+      NotLeading            another operator writes
 """
 
 from __future__ import annotations
@@ -21,8 +27,32 @@ class CannotStart(OperatorError):
     """What the process itself needs is not to be had."""
 
 
-class ClusterUnavailable(OperatorError):
+class ClusterError(OperatorError):
+    """A request to the API server did not succeed."""
+
+
+class ClusterUnavailable(ClusterError):
     """The API server cannot be reached, or does not answer in time."""
+
+
+class NotThere(ClusterError):
+    """There is no such object."""
+
+
+class Conflict(ClusterError):
+    """The object is another by now than the one that was looked at."""
+
+
+class Forbidden(ClusterError):
+    """The operator's role does not allow it."""
+
+
+class RejectedByServer(ClusterError):
+    """What was sent can never be accepted as it is."""
+
+
+class NotLeading(OperatorError):
+    """Another operator writes, or may be about to."""
 
 
 class Refused(OperatorError):

@@ -1,0 +1,251 @@
+"""The Kubernetes API as the operator needs it: few verbs, plain objects, one tree of errors.
+
+What always holds: nothing is written unless `guard` allows it at the moment of sending, when a connection has been had
+already, so that a process which lost its leadership while it was frozen writes nothing any more; a request that is not
+answered within its time has failed. Objects are written by server-side apply under the operator's name.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, Final
+
+import aiohttp
+from kubernetes.aio.client import ApiClient, Configuration
+from kubernetes.aio.config import ConfigException, load_incluster_config, load_kube_config
+
+from fairpool_operator.errors import (
+    CannotStart,
+    ClusterUnavailable,
+    Conflict,
+    Forbidden,
+    NotThere,
+    RejectedByServer,
+)
+
+Object = dict[str, Any]
+"""A resource as the API has it."""
+
+FIELD_MANAGER: Final = "fairpool-operator"
+_LIST_SECONDS: Final = 60.0
+_PAGE: Final = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of resource, and where the API has it."""
+
+    api_version: str
+    plural: str
+    name: str
+    namespaced: bool = True
+
+    def path(self, namespace: str | None, name: str | None = None) -> str:
+        """The path of one object, or of all in a namespace, or of all in the cluster."""
+        parts = ["/apis" if "/" in self.api_version else "/api", self.api_version]
+        if self.namespaced and namespace is not None:
+            parts += ["namespaces", namespace]
+        parts.append(self.plural)
+        if name is not None:
+            parts.append(name)
+        return "/".join(parts)
+
+
+FAIR_POOL: Final = Kind("fairpool.dev/v1alpha1", "fairpools", "FairPool")
+TENANT_WEIGHT: Final = Kind("fairpool.dev/v1alpha1", "tenantweights", "TenantWeight")
+NAMESPACE: Final = Kind("v1", "namespaces", "Namespace", namespaced=False)
+SECRET: Final = Kind("v1", "secrets", "Secret")
+SERVICE: Final = Kind("v1", "services", "Service")
+SERVICE_ACCOUNT: Final = Kind("v1", "serviceaccounts", "ServiceAccount")
+POD: Final = Kind("v1", "pods", "Pod")
+DEPLOYMENT: Final = Kind("apps/v1", "deployments", "Deployment")
+ROLE: Final = Kind("rbac.authorization.k8s.io/v1", "roles", "Role")
+ROLE_BINDING: Final = Kind("rbac.authorization.k8s.io/v1", "rolebindings", "RoleBinding")
+NETWORK_POLICY: Final = Kind("networking.k8s.io/v1", "networkpolicies", "NetworkPolicy")
+LEASE: Final = Kind("coordination.k8s.io/v1", "leases", "Lease")
+EVENT: Final = Kind("events.k8s.io/v1", "events", "Event")
+
+OWNED: Final = (SERVICE_ACCOUNT, ROLE, ROLE_BINDING, SECRET, SERVICE, NETWORK_POLICY, DEPLOYMENT)
+"""What the operator makes for a pool, in the order in which it is to be there."""
+
+
+async def connect(kubeconfig: Path | None, *, guard: Callable[[], None] | None = None) -> ApiClient:
+    """A client with the credentials of a file, or those that a pod has; `guard` raises where nothing may be written.
+
+    Raises:
+        CannotStart: there are none, or they cannot be read.
+    """
+    configuration = Configuration()
+    if guard is not None:
+        configuration.trace_configs = [_guarding(guard)]
+    try:
+        if kubeconfig is None:
+            load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]  # the library's
+        else:
+            await load_kube_config(  # type: ignore[no-untyped-call]  # the library's
+                config_file=str(kubeconfig), client_configuration=configuration
+            )
+    except (ConfigException, OSError) as problem:
+        where = "no kubeconfig is given and this is no pod" if kubeconfig is None else f"{kubeconfig} cannot be used"
+        raise CannotStart(f"{where}: {problem}") from problem
+    client = ApiClient(configuration)
+    client.user_agent = FIELD_MANAGER
+    return client
+
+
+def _guarding(guard: Callable[[], None]) -> aiohttp.TraceConfig:
+    """Asks the guard once a write has its connection, with nothing left to wait for before it is sent."""
+
+    async def started(_: object, request: SimpleNamespace, start: aiohttp.TraceRequestStartParams) -> None:
+        request.writes = start.method not in {"GET", "HEAD"}
+
+    async def connected(_: object, request: SimpleNamespace, __: object) -> None:
+        if request.writes:
+            guard()
+
+    trace = aiohttp.TraceConfig()
+    trace.on_request_start.append(started)
+    trace.on_connection_reuseconn.append(connected)
+    trace.on_connection_create_end.append(connected)
+    return trace
+
+
+class Cluster:
+    """The verbs. Every method raises the errors of `_checked`, beside what it names itself."""
+
+    def __init__(self, client: ApiClient, *, seconds: float = 8.0) -> None:
+        self._client = client
+        self._seconds = seconds
+        self.calls = 0
+        self.writes = 0
+
+    async def aclose(self) -> None:
+        """Close every connection."""
+        await self._client.close()  # type: ignore[no-untyped-call]  # the library's
+
+    async def get(self, kind: Kind, namespace: str | None, name: str) -> Object | None:
+        """One object; None if there is none of that name."""
+        try:
+            return await self._call("GET", kind.path(namespace, name))
+        except NotThere:
+            return None
+
+    async def list(self, kind: Kind, namespace: str | None = None, *, labels: str | None = None) -> list[Object]:
+        """All objects of a kind, or of a namespace, that have these labels; as they are now, from no cache."""
+        found: list[Object] = []
+        page: str | None = ""
+        while page is not None:
+            query = {"limit": str(_PAGE), "labelSelector": labels, "continue": page or None}
+            answer = await self._call("GET", kind.path(namespace), query=query, seconds=_LIST_SECONDS)
+            found += answer.get("items") or ()
+            page = (answer.get("metadata") or {}).get("continue") or None
+        return found
+
+    async def apply(self, kind: Kind, wanted: Object, *, status: bool = False) -> Object:
+        """Make an object's fields, or those of its status, what is wanted; other fields are left alone.
+
+        Raises:
+            Conflict: `wanted` names a version or a uid, and the object has another by now.
+        """
+        metadata = wanted["metadata"]
+        path = kind.path(metadata.get("namespace"), metadata["name"]) + ("/status" if status else "")
+        query = {"fieldManager": FIELD_MANAGER, "force": "true"}
+        return await self._write("PATCH", path, wanted, query=query, content="application/apply-patch+yaml")
+
+    async def create(self, kind: Kind, wanted: Object) -> Object:
+        """Make an object that is not there yet.
+
+        Raises:
+            Conflict: there is one.
+        """
+        path = kind.path(wanted["metadata"].get("namespace"))
+        return await self._write("POST", path, wanted, query={"fieldManager": FIELD_MANAGER})
+
+    async def replace(self, kind: Kind, wanted: Object) -> Object:
+        """Put an object in the place of the version that it names.
+
+        Raises:
+            Conflict: there is a newer one.
+        """
+        metadata = wanted["metadata"]
+        path = kind.path(metadata.get("namespace"), metadata["name"])
+        return await self._write("PUT", path, wanted, query={"fieldManager": FIELD_MANAGER})
+
+    async def delete(self, kind: Kind, namespace: str | None, name: str, uid: str) -> None:
+        """Remove this very object; one that is gone, or of another uid, is none of ours."""
+        options = {"preconditions": {"uid": uid}, "propagationPolicy": "Background"}
+        try:
+            await self._write("DELETE", kind.path(namespace, name), options)
+        except (NotThere, Conflict):
+            return
+
+    async def _write(
+        self, method: str, path: str, body: Object, *, query: Mapping[str, str | None] | None = None, content: str = ""
+    ) -> Object:
+        self.writes += 1
+        return await self._call(method, path, body=body, query=query, content=content)
+
+    async def _call(
+        self,
+        method: str,
+        path: str,
+        *,
+        body: Object | None = None,
+        query: Mapping[str, str | None] | None = None,
+        content: str = "",
+        seconds: float | None = None,
+    ) -> Object:
+        self.calls += 1
+        method, url, headers, sent, _ = await self._client.param_serialize(
+            method,
+            path,
+            query_params=[(name, value) for name, value in (query or {}).items() if value is not None],
+            header_params={"Accept": "application/json", "Content-Type": content or "application/json"},
+            body=body,
+            auth_settings=["BearerToken"],
+        )
+        within = aiohttp.ClientTimeout(total=seconds or self._seconds)
+        try:
+            response = await self._client.call_api(method, url, headers, sent, _request_timeout=within)
+            text: bytes = await response.read()  # type: ignore[no-untyped-call]  # the library's
+        except (aiohttp.ClientError, TimeoutError, OSError) as problem:
+            raise ClusterUnavailable(f"{method} {path}: {problem or type(problem).__name__}") from problem
+        return _checked(method, path, response.status, text)
+
+
+def _checked(method: str, path: str, status: int, text: bytes) -> Object:
+    """What the server answered.
+
+    Raises:
+        NotThere: 404.
+        Conflict: 409.
+        Forbidden: 401 or 403.
+        RejectedByServer: another 4xx: what was sent can never be accepted as it is.
+        ClusterUnavailable: 429, 5xx, or no JSON.
+    """
+    try:
+        answer: Object = json.loads(text)
+    except ValueError:
+        answer = {"message": text[:200].decode(errors="replace")}
+        if 200 <= status < 300:
+            raise ClusterUnavailable(f"{method} {path}: the answer is not JSON") from None
+    if 200 <= status < 300:
+        return answer
+    said = f"{method} {path}: {answer.get('message', status)}"
+    match status:
+        case 404:
+            raise NotThere(said)
+        case 409:
+            raise Conflict(said)
+        case 401 | 403:
+            raise Forbidden(said)
+        case 429:
+            raise ClusterUnavailable(said)
+        case _ if 400 <= status < 500:
+            raise RejectedByServer(said)
+        case _:
+            raise ClusterUnavailable(said)

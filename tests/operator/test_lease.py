@@ -1,0 +1,125 @@
+"""Of several operators one writes: however slow their messages, whenever they freeze, wherever their clocks stand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fairpool_operator.lease import Claim
+
+SPEC = {"holderIdentity": "other", "renewTime": "t0", "leaseDurationSeconds": 15}
+
+
+class TestAClaim:
+    def test_takes_a_lease_that_nobody_holds(self):
+        assert Claim("me").may_take({}, 0.0)
+        assert Claim("me").may_take({**SPEC, "holderIdentity": ""}, 0.0)
+
+    def test_takes_back_what_it_held_before(self):
+        assert Claim("other").may_take(SPEC, 0.0)
+
+    def test_waits_until_the_holder_was_silent_for_its_duration(self):
+        claim = Claim("me")
+        assert not claim.may_take(SPEC, 100.0)
+        assert not claim.may_take(SPEC, 114.9)
+        assert claim.may_take(SPEC, 115.0)
+
+    def test_waits_again_when_the_holder_renewed_it(self):
+        claim = Claim("me")
+        assert not claim.may_take(SPEC, 100.0)
+        assert not claim.may_take({**SPEC, "renewTime": "t1"}, 114.0)
+        assert not claim.may_take({**SPEC, "renewTime": "t1"}, 128.9)
+        assert claim.may_take({**SPEC, "renewTime": "t1"}, 129.0)
+
+    def test_holds_for_two_thirds_of_the_duration_from_the_sending_of_its_renewal(self):
+        claim = Claim("me", 15.0)
+        assert not claim.holds(0.0)
+        claim.renewed(100.0)
+        assert claim.holds(109.9)
+        assert not claim.holds(110.0)
+
+    def test_that_may_be_lost_holds_nothing(self):
+        claim = Claim("me")
+        claim.renewed(100.0)
+        claim.lost()
+        assert not claim.holds(100.0)
+
+
+class Trusting(Claim):
+    """Counts from when it heard of its renewal, as if messages took no time."""
+
+    late = 0.0
+
+    def renewed(self, sent: float) -> None:
+        self.held_until = sent + self.late + self.duration
+
+
+class Grasping(Claim):
+    """Takes a Lease as soon as it looks old by the holder's clock and its own."""
+
+    def may_take(self, spec, now):
+        holder = spec.get("holderIdentity") or ""
+        return holder in {"", self.identity} or now >= float(spec.get("renewTime") or 0) + self.duration
+
+
+@dataclass
+class Candidate:
+    claim: Claim
+    offset: float
+    """How far its clock is ahead of the world's."""
+
+
+def two_never_lead(make: type[Claim], offsets: list[float], steps: list[tuple[int, float, float, float]]) -> None:
+    """Candidates look and renew as told: who, how long after the step before, how long each message takes."""
+    candidates = [Candidate(make(f"c{number}"), offset) for number, offset in enumerate(offsets)]
+    lease, version, world = dict[str, object](), 0, 0.0
+    flights: list[tuple[float, float, Candidate, float, int]] = []
+    for who, pause, there, back in steps:
+        until = world + pause
+        while flights and min(flights, key=lambda flight: flight[0])[0] <= until:
+            flight = min(flights, key=lambda flight: flight[0])
+            flights.remove(flight)
+            arrives, answered, candidate, sent, on = flight
+            if on != version:
+                continue
+            version += 1
+            lease = {"holderIdentity": candidate.claim.identity, "renewTime": str(sent), "leaseDurationSeconds": 15}
+            if isinstance(candidate.claim, Trusting):
+                candidate.claim.late = answered - arrives
+            candidate.claim.renewed(sent)
+            leading = [each.claim.identity for each in candidates if each.claim.holds(arrives + each.offset)]
+            assert len(leading) <= 1, f"{leading} lead at {arrives}"
+        world = until
+        candidate = candidates[who % len(candidates)]
+        now = world + candidate.offset
+        if candidate.claim.holds(now) or candidate.claim.may_take(lease, now):
+            flights.append((world + there, world + there + back, candidate, now, version))
+
+
+OFFSETS = st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=3)
+STEPS = st.lists(
+    st.tuples(st.integers(0, 2), st.floats(0.0, 40.0), st.floats(0.0, 8.0), st.floats(0.0, 8.0)), max_size=40
+)
+
+
+class TestAtNoTimeDoTwoLead:
+    @given(OFFSETS, STEPS)
+    @settings(max_examples=300)
+    def test_whatever_their_clocks_say_and_however_slow_their_messages_are(self, offsets, steps):
+        two_never_lead(Claim, offsets, steps)
+
+    def test_a_claim_that_forgets_how_long_its_message_took_is_caught(self):
+        # The first one's renewal is under way for 8 s, and it believes itself the holder for 8 s more than it is.
+        steps = [(0, 0.0, 0.0, 8.0), (1, 1.0, 0.0, 0.0), (1, 15.5, 0.0, 0.0), (1, 1.0, 0.0, 0.0)]
+        two_never_lead(Claim, [0.0, 0.0], steps)
+        with pytest.raises(AssertionError, match="lead"):
+            two_never_lead(Trusting, [0.0, 0.0], steps)
+
+    def test_a_claim_that_compares_clocks_is_caught(self):
+        steps = [(0, 0.0, 0.0, 0.0), (1, 1.0, 0.0, 0.0), (1, 1.0, 0.0, 0.0)]
+        two_never_lead(Claim, [0.0, 1000.0], steps)
+        with pytest.raises(AssertionError, match="lead"):
+            two_never_lead(Grasping, [0.0, 1000.0], steps)
