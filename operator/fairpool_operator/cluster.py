@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final
@@ -73,15 +73,44 @@ OWNED: Final = (SERVICE_ACCOUNT, ROLE, ROLE_BINDING, SECRET, SERVICE, NETWORK_PO
 """What the operator makes for a pool, in the order in which it is to be there."""
 
 
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """Where the API is, and what this process shows to it."""
+
+    server: str
+    ca_path: str | None
+    token: str | None = field(repr=False)
+    certificate_path: str | None
+    key_path: str | None
+
+
+async def credentials(kubeconfig: Path | None) -> Credentials:
+    """What a file says, or what a pod has, as it is now.
+
+    Raises:
+        CannotStart: as for `connect`.
+    """
+    found = await _configuration(kubeconfig)
+    _, _, token = (found.api_key.get("BearerToken") or "").partition(" ")
+    return Credentials(found.host, found.ssl_ca_cert, token or None, found.cert_file, found.key_file)
+
+
 async def connect(kubeconfig: Path | None, *, guard: Callable[[], None] | None = None) -> ApiClient:
     """A client with the credentials of a file, or those that a pod has; `guard` raises where nothing may be written.
 
     Raises:
         CannotStart: there are none, or they cannot be read.
     """
-    configuration = Configuration()
+    configuration = await _configuration(kubeconfig)
     if guard is not None:
         configuration.trace_configs = [_guarding(guard)]
+    client = ApiClient(configuration)
+    client.user_agent = FIELD_MANAGER
+    return client
+
+
+async def _configuration(kubeconfig: Path | None) -> Configuration:
+    configuration = Configuration()
     try:
         if kubeconfig is None:
             load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]  # the library's
@@ -92,9 +121,7 @@ async def connect(kubeconfig: Path | None, *, guard: Callable[[], None] | None =
     except (ConfigException, OSError) as problem:
         where = "no kubeconfig is given and this is no pod" if kubeconfig is None else f"{kubeconfig} cannot be used"
         raise CannotStart(f"{where}: {problem}") from problem
-    client = ApiClient(configuration)
-    client.user_agent = FIELD_MANAGER
-    return client
+    return configuration
 
 
 def _guarding(guard: Callable[[], None]) -> aiohttp.TraceConfig:
