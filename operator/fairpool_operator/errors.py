@@ -4,6 +4,7 @@ Every `Refused` maps to exactly one condition reason. Messages tell the reader w
 
     OperatorError
       Refused               a resource cannot be acted upon as it is; the reason goes into its conditions
+        Unreadable          it is not what this operator knows by that kind: other definitions are installed
       CannotStart           what the process itself needs is not to be had
       ClusterError          a request to the API server did not succeed
         ClusterUnavailable    it cannot be reached, or does not answer in time: try again later
@@ -59,3 +60,9 @@ class Refused(OperatorError):
     """A resource that cannot be acted upon as it is; never raised as is, only as one of its subclasses."""
 
     reason: ClassVar[str]
+
+
+class Unreadable(Refused):
+    """It is not what this operator knows by that kind: the definitions in the cluster are not its own."""
+
+    reason = "Unreadable"
