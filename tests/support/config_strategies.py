@@ -110,6 +110,7 @@ def pool_documents(draw: st.DrawFn) -> dict[str, Any]:
         ),
         "extraPaths": st.lists(st.sampled_from(["/v1/messages/count_tokens", "/generate", "/v1/images/edits"])),
         "defaultWeight": weights,
+        "overtaking": st.sampled_from(["Refuse", "Allow"]),
         "suspend": st.booleans(),
         "endpointCredential": st.fixed_dictionaries({"fromFile": st.just("/run/secrets/engine")})
         | st.fixed_dictionaries({"fromEnvironment": st.just("ENGINE_KEY")}),

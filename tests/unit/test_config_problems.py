@@ -203,7 +203,7 @@ FIELDS = [
     ({"Models": ["a"]}, "Models: is not a field here; did you mean models?"),
     ({"queue": {"maxRequest": 5}}, "queue.maxRequest: is not a field here; did you mean maxRequests?"),
     ({"slots": {"color": "red"}}, "slots.color: is not a field here; there are policy, perEndpoint"),
-    ({"5": 1}, "5: is not a field here; there are version, pool, models, extraPaths, tenants, endpoints, endpointTls, endpointCredential, probe, slots, queue, timeouts, cost, authentication, defaultWeight, suspend"),
+    ({"5": 1}, "5: is not a field here; there are version, pool, models, extraPaths, tenants, endpoints, endpointTls, endpointCredential, probe, slots, queue, timeouts, cost, authentication, defaultWeight, overtaking, suspend"),
     ({"slots": {"a\nb": 1}}, r"slots.'a\nb': is not a field here; there are policy, perEndpoint"),
     (tenants({"name": "batch", "wieght": 3}), "tenants[1].wieght: is not a field here; did you mean weight? (tenant batch)"),
 ]  # fmt: skip

@@ -211,6 +211,10 @@ class TestRefused:
         assert refusal.value.param == param
         assert param in refusal.value.message
 
+    @pytest.mark.parametrize("field", ['"priority": -5', '"background": true'])
+    def test_but_not_to_overtake_in_a_pool_that_allows_it(self, field: str):
+        assert read_shape(Api.RESPONSES, b'{"model": "m", %b}' % field.encode(), may_overtake=True).model == "m"
+
     def test_nothing_of_a_prompt_is_in_the_refusal(self):
         with pytest.raises(InvalidRequest) as refusal:
             read_shape(Api.CHAT, b'{"model": "m", "messages": [{"content": "secret"}]')

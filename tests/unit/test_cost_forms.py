@@ -125,6 +125,10 @@ class TestRefused:
         assert refusal.value.param == param
         assert param in refusal.value.message
 
+    def test_but_not_to_overtake_in_a_pool_that_allows_it(self):
+        form = form_of(part("model", "sim"), part("priority", "-5"), part("background", "true"))
+        assert read_shape(Api.TRANSCRIPTIONS, form, CONTENT_TYPE, may_overtake=True).model == "sim"
+
     def test_but_not_what_some_clients_send_empty(self):
         assert shape(recording(priority="", background="false")).model == "sim"
 

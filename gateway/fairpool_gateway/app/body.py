@@ -17,12 +17,15 @@ from typing import Any, Final
 from fairpool_gateway.admission import Upload
 from fairpool_gateway.app import headers
 from fairpool_gateway.broker import Broker
-from fairpool_gateway.cost import Api, Shape, read_shape
+from fairpool_gateway.cost import Shape
 from fairpool_gateway.errors import BodyTooLarge, InvalidRequest, TenantGone, UnsupportedEncoding
 
 LARGE: Final = 4 << 20
 
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+
+Reader = Callable[[bytes, bytes], Shape]
+"""Makes the shape of a request out of its body and its Content-Type."""
 
 
 class Bodies:
@@ -33,16 +36,16 @@ class Bodies:
         self._turns = asyncio.Lock()
 
     async def read(
-        self, tenant: str, given: headers.RawHeaders, receive: Receive, *, api: Api, most: int
+        self, tenant: str, given: headers.RawHeaders, receive: Receive, *, read: Reader, most: int
     ) -> tuple[bytes, Shape]:
-        """The whole body of a request with these headers, and what it says about its cost.
+        """The whole body of a request with these headers, and what `read` finds it to say about its cost.
 
         Raises:
             UnsupportedEncoding: its cost could not be read.
             BodyTooLarge: it has more than `most` bytes.
             QueueFull: there is no room for it, or others need it more.
             TenantGone: the tenant left before it was complete.
-            InvalidRequest: it is not what `api` takes.
+            InvalidRequest: it is not what `read` takes.
         """
         content_type = _content_type(given)
         declared = headers.first(given, b"content-length")
@@ -61,23 +64,23 @@ class Bodies:
                 if length > most:
                     raise too_large
                 if not more and length == len(piece):
-                    return piece, read_shape(api, piece, content_type)
+                    return piece, read(piece, content_type)
                 self._broker.receive(upload, piece)
                 if not more:
-                    return await self._complete(upload, api, content_type)
+                    return await self._complete(upload, read, content_type)
         finally:
             self._broker.release(upload)
 
-    async def _complete(self, upload: Upload, api: Api, content_type: bytes) -> tuple[bytes, Shape]:
+    async def _complete(self, upload: Upload, read: Reader, content_type: bytes) -> tuple[bytes, Shape]:
         """What came in many pieces. It stays counted until it is read."""
         if len(upload.body) <= LARGE:
             body = bytes(upload.body)
-            return body, read_shape(api, body, content_type)
+            return body, read(body, content_type)
         async with self._turns:
             await _let_others_go(upload)
             body = bytes(upload.body)
             await _let_others_go(upload)
-            return body, read_shape(api, body, content_type)
+            return body, read(body, content_type)
 
 
 async def _let_others_go(upload: Upload) -> None:

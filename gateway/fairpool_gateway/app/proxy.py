@@ -22,7 +22,7 @@ from fairpool_gateway.app.events import WholeEvents, can_be_appended_to
 from fairpool_gateway.app.gateway import Gateway
 from fairpool_gateway.app.routes import INTERNAL_ERROR
 from fairpool_gateway.app.shutdown import Phase, closing
-from fairpool_gateway.cost import Api, Shape
+from fairpool_gateway.cost import Api, Shape, read_shape
 from fairpool_gateway.dispatcher import Request
 from fairpool_gateway.endpoints import Endpoint
 from fairpool_gateway.errors import (
@@ -115,8 +115,13 @@ class _Exchange:
         tenant = self._tenant = gateway.identify(scope["headers"])
         if gateway.config.suspend:
             raise PoolSuspended.of(gateway.config.pool)
-        most = gateway.config.queue.max_request_bytes
-        body, shape = await gateway.bodies.read(tenant, scope["headers"], self._receive, api=self._api, most=most)
+        body, shape = await gateway.bodies.read(
+            tenant,
+            scope["headers"],
+            self._receive,
+            read=partial(read_shape, self._api, may_overtake=gateway.config.overtaking == "Allow"),
+            most=gateway.config.queue.max_request_bytes,
+        )
         if shape.model not in gateway.models and (shape.model or self._api is not Api.EXTRA):
             raise ModelNotFound(
                 f"The model {shape.model[:100]!r} is not served here. GET /v1/models lists those that are.",

@@ -20,6 +20,7 @@ from fairpool_gateway.config.settings import (
     CredentialSettings,
     EndpointSettings,
     EndpointTlsSettings,
+    Overtaking,
     ProbeSettings,
     QueueSettings,
     Settings,
@@ -73,6 +74,7 @@ class PoolConfig(Settings):
     cost: CostSettings = CostSettings()
     authentication: AuthenticationSettings = AuthenticationSettings()
     default_weight: Weight = 100
+    overtaking: Overtaking = "Refuse"
     suspend: Truth = False
 
     def apis(self) -> dict[str, Api]:

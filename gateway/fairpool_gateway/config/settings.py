@@ -35,6 +35,9 @@ Slots = Annotated[int, whole_number(1, 10_000)]
 TokenWeight = Annotated[int, whole_number(0, 1000)]
 ContextLength = Annotated[int, whole_number(1, 1_000_000_000)]
 
+Overtaking = Literal["Refuse", "Allow"]
+"""What becomes of requests that ask to pass others inside an engine, by `priority` or `background`."""
+
 
 class Settings(BaseModel):
     """What all parts are."""

@@ -74,19 +74,21 @@ _JSON_READERS: Final = {api: _JsonReader(api) for api in Api}
 _decode_text = msgspec.json.Decoder(str).decode
 
 
-def read_shape(api: Api, body: bytes, content_type: bytes = b"application/json") -> Shape:
-    """What the body of a request says about its cost.
+def read_shape(
+    api: Api, body: bytes, content_type: bytes = b"application/json", *, may_overtake: bool = False
+) -> Shape:
+    """What the body of a request says about its cost. `may_overtake`: it may ask to pass others inside the engine.
 
     Raises:
-        InvalidRequest: it is not what the API takes, names no model, or asks to pass others inside the engine. Nothing
-            else is ever raised, whatever the bytes.
+        InvalidRequest: it is not what the API takes, names no model, or asks to pass others and may not. Nothing else
+            is ever raised, whatever the bytes.
     """
     reader = _JSON_READERS[api]
     if reader.fields.upload or (api is Api.EXTRA and is_form(content_type)):
-        return shape_of_form(api, body, content_type)
+        return shape_of_form(api, body, content_type, may_overtake=may_overtake)
     if api is Api.EXTRA and not _may_be_json(body, content_type):
         return Shape("", stream=False, text_bytes=len(body), input_tokens=0, choices=1, max_tokens=None, generates=True)
-    return _shape_of_json(api, reader, body)
+    return _shape_of_json(api, reader, body, may_overtake=may_overtake)
 
 
 def _may_be_json(body: bytes, content_type: bytes) -> bool:
@@ -94,7 +96,7 @@ def _may_be_json(body: bytes, content_type: bytes) -> bool:
     return bool(body) and (not content_type or b"json" in content_type.lower() or _OBJECT.match(body) is not None)
 
 
-def _shape_of_json(api: Api, reader: _JsonReader, body: bytes) -> Shape:
+def _shape_of_json(api: Api, reader: _JsonReader, body: bytes, *, may_overtake: bool) -> Shape:
     found = reader.fields
     size = Size(walk=not crowded(body))
     fields = reader.decode(body, messages=size.walk and api is not Api.EXTRA)
@@ -104,10 +106,11 @@ def _shape_of_json(api: Api, reader: _JsonReader, body: bytes) -> Shape:
         size.text = len(body) - sum(len(getattr(fields, name)) for name in found.reads)
     else:
         size.text = len(fields.messages)
-    refuse_overtaking(
-        priority=bytes(fields.priority) not in _NO_PRIORITY,
-        background=bytes(fields.background) not in _NO_BACKGROUND,
-    )
+    if not may_overtake:
+        refuse_overtaking(
+            priority=bytes(fields.priority) not in _NO_PRIORITY,
+            background=bytes(fields.background) not in _NO_BACKGROUND,
+        )
     prompts = 1
     for name in found.reads:
         raw = getattr(fields, name)

@@ -22,19 +22,20 @@ _YES: Final = frozenset({b"true", b"1", b"yes", b"on", b"t", b"y"})
 _NO: Final = frozenset({b"false", b"0", b"no", b"off", b"f", b"n", b""})
 
 
-def shape_of_form(api: Api, body: bytes, content_type: bytes) -> Shape:
-    """What a form says about its cost.
+def shape_of_form(api: Api, body: bytes, content_type: bytes, *, may_overtake: bool) -> Shape:
+    """What a form says about its cost; `may_overtake`: it may ask to pass others inside the engine.
 
     Raises:
-        InvalidRequest: it is no form, names no model, or asks to pass others inside the engine.
+        InvalidRequest: it is no form, names no model, or asks to pass others and may not.
     """
     found = FIELDS[api]
     form = read_form(body, content_type, {"model", "stream", "priority", "background", *found.choices, *found.limits})
     fields = form.fields
-    refuse_overtaking(
-        priority=bool(fields.get("priority")),
-        background=fields.get("background", b"").lower() not in _NO,
-    )
+    if not may_overtake:
+        refuse_overtaking(
+            priority=bool(fields.get("priority")),
+            background=fields.get("background", b"").lower() not in _NO,
+        )
     return Shape(
         model=_model(fields["model"]) if "model" in fields else without_model(api),
         stream=_stream(fields.get("stream", b"")),

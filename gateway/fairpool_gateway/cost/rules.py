@@ -7,7 +7,7 @@ from fairpool_gateway.errors import InvalidRequest
 
 
 def refuse_overtaking(*, priority: bool, background: bool) -> None:
-    """Refuse what engines would let pass before others."""
+    """Refuse what engines would let pass before others, in a pool that does not allow it."""
     if priority:
         raise InvalidRequest("This pool orders requests itself: leave out `priority`.", param="priority")
     if background:

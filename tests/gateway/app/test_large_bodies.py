@@ -2,13 +2,13 @@
 
 import asyncio
 import json
+from functools import partial
 
 import pytest
 from support.gateway import running_gateway
 from support.scripted_endpoint import ScriptedEndpoint, until
 from support.tenant import QUESTION, pool_over, request_bytes, tenant, wire
 
-from fairpool_gateway.app import body as bodies
 from fairpool_gateway.app.body import LARGE, Bodies
 from fairpool_gateway.broker import Broker
 from fairpool_gateway.cost import Api, read_shape
@@ -41,63 +41,63 @@ async def broker():
     broker.close()
 
 
-@pytest.fixture
-async def turns(monkeypatch):
-    """The turn of the loop in which each body was parsed."""
-    parsed_in = []
-    turn = 0
+class Turns:
+    """Reads bodies, and keeps in which turn of the loop each was parsed."""
 
-    async def count():
-        nonlocal turn
+    def __init__(self):
+        self.now = 0
+        self.seen = []
+
+    def parse(self, api, body, content_type):
+        self.seen.append(self.now)
+        return read_shape(api, body, content_type)
+
+    async def count(self):
         while True:
-            turn += 1
+            self.now += 1
             await asyncio.sleep(0)
 
-    def note(*arguments):
-        parsed_in.append(turn)
-        return read_shape(*arguments)
+    async def read(self, reader, *given, name="a", api=Api.COMPLETIONS):
+        arguments = {"read": partial(self.parse, api), "most": MOST}
+        return await asyncio.gather(*(reader.read(name, [], in_pieces(body), **arguments) for body in given))
 
-    monkeypatch.setattr(bodies, "read_shape", note)
-    counting = asyncio.create_task(count())
-    yield parsed_in
+
+@pytest.fixture
+async def turns():
+    turns = Turns()
+    counting = asyncio.create_task(turns.count())
+    yield turns
     counting.cancel()
-
-
-async def read(reader, *given, name="a"):
-    arguments = {"api": Api.COMPLETIONS, "most": MOST}
-    return await asyncio.gather(*(reader.read(name, [], in_pieces(body), **arguments) for body in given))
 
 
 class TestTurns:
     async def test_no_two_large_bodies_are_parsed_in_one_turn_of_the_loop(self, broker, turns):
-        found = await read(Bodies(broker), large(), large(), large())
+        found = await turns.read(Bodies(broker), large(), large(), large())
         assert [body for body, _ in found] == [large()] * 3
-        assert len(turns) == len(set(turns)) == 3
+        assert len(turns.seen) == len(set(turns.seen)) == 3
 
     async def test_small_ones_are_parsed_as_soon_as_they_have_come(self, broker, turns):
-        await read(Bodies(broker), large(LARGE), large(LARGE))
-        assert len(turns) == 2
-        assert len(set(turns)) == 1
+        await turns.read(Bodies(broker), large(LARGE), large(LARGE))
+        assert len(turns.seen) == 2
+        assert len(set(turns.seen)) == 1
 
     async def test_a_small_one_does_not_wait_for_a_large_one(self, broker, turns):
-        await read(Bodies(broker), large(), large(), large(1000))
-        assert len(set(turns)) == 3
-        small, *_ = turns
-        assert small == min(turns)
+        await turns.read(Bodies(broker), large(), large(), large(1000))
+        assert len(set(turns.seen)) == 3
+        small, *_ = turns.seen
+        assert small == min(turns.seen)
 
     async def test_one_that_is_refused_gives_its_turn_to_the_next(self, broker, turns):
         reader = Bodies(broker)
         refused, found = await asyncio.gather(
-            reader.read("a", [], in_pieces(b"[" * (LARGE + 1)), api=Api.CHAT, most=MOST),
-            reader.read("a", [], in_pieces(large()), api=Api.COMPLETIONS, most=MOST),
-            return_exceptions=True,
+            turns.read(reader, b"[" * (LARGE + 1), api=Api.CHAT), turns.read(reader, large()), return_exceptions=True
         )
         assert isinstance(refused, InvalidRequest)
-        assert found[0] == large()
+        assert found[0][0] == large()
 
     async def test_one_whose_tenant_leaves_does_too(self, broker, turns):
         reader = Bodies(broker)
-        leaves, stays = (asyncio.create_task(read(reader, large())) for _ in range(2))
+        leaves, stays = (asyncio.create_task(turns.read(reader, large())) for _ in range(2))
         await until(reader._turns.locked)
         leaves.cancel()
         assert await stays
@@ -108,18 +108,18 @@ class TestWhatIsCounted:
     async def test_a_body_that_waits_for_its_turn_is_counted(self, broker, turns):
         reader = Bodies(broker)
         async with reader._turns:
-            reading = asyncio.create_task(read(reader, large(), large()))
+            reading = asyncio.create_task(turns.read(reader, large(), large()))
             await until(lambda: broker.dispatcher.admission.bytes == 2 * (LARGE + 1))
-            assert not turns
+            assert not turns.seen
         await reading
         assert broker.dispatcher.admission.bytes == 0
 
     async def test_and_makes_room_like_any_other(self, broker, turns):
         reader = Bodies(broker)
         async with reader._turns:
-            reading = asyncio.create_task(read(reader, large(40 << 20)))
+            reading = asyncio.create_task(turns.read(reader, large(40 << 20)))
             await until(lambda: broker.dispatcher.admission.bytes == 40 << 20)
-            other = asyncio.create_task(read(reader, large(30 << 20), name="b"))
+            other = asyncio.create_task(turns.read(reader, large(30 << 20), name="b"))
             await until(lambda: broker.dispatcher.admission.bytes == 30 << 20)
         with pytest.raises(QueueFull):
             await reading

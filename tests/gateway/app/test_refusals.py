@@ -108,6 +108,17 @@ class TestBeforeAnythingIsKept:
         assert_told(told.value, 400, "invalid_request")
         assert_untouched(gateway)
 
+    @pytest.mark.parametrize("field", [{"priority": -1}, {"background": True}])
+    async def test_a_way_past_others_unless_the_pool_allows_it(self, engine, gateway, field):
+        async with tenant(gateway) as client:
+            with pytest.raises(openai.BadRequestError) as told:
+                await ask(client, extra_body=field)
+        assert_told(told.value, 400, "invalid_request")
+        assert told.value.param in field
+        assert_untouched(gateway)
+        async with running_gateway(pool_over(engine.url, overtaking="Allow")) as allowing, tenant(allowing) as client:
+            assert (await ask(client, extra_body=field)).usage
+
     async def test_a_compressed_body(self, gateway):
         async with tenant(gateway) as client:
             with pytest.raises(openai.APIStatusError) as told:
