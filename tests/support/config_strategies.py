@@ -59,6 +59,41 @@ what_tenants_may_have: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries
 )
 
 
+labels = st.sampled_from(["app", "example.com/role", "no", "1e3"])
+discoveries: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
+    {
+        "selector": st.fixed_dictionaries(
+            {"matchLabels": st.dictionaries(labels, st.sampled_from(["", "vllm", "no", "0x1F"]), min_size=1)},
+            optional={
+                "matchExpressions": st.lists(
+                    st.fixed_dictionaries(
+                        {"key": labels, "operator": st.sampled_from(["In", "NotIn"]), "values": st.just(["a", ""])}
+                    )
+                    | st.fixed_dictionaries({"key": labels, "operator": st.sampled_from(["Exists", "DoesNotExist"])}),
+                    max_size=2,
+                )
+            },
+        ),
+        "targetPorts": st.lists(
+            st.fixed_dictionaries({"number": st.integers(1, 65_535)})
+            | st.fixed_dictionaries({"name": st.sampled_from(["http", "rank-1", "no"])}),
+            unique_by=lambda port: next(iter(port.values())),
+            min_size=1,
+            max_size=3,
+        ),
+    },
+    optional={
+        "accelerators": st.fixed_dictionaries(
+            {},
+            optional={
+                "policy": st.sampled_from(["Require", "Observe"]),
+                "resourceNames": st.lists(st.sampled_from(["nvidia.com/gpu", "amd.com/gpu"]), min_size=1),
+            },
+        )
+    },
+)
+
+
 @st.composite
 def pool_documents(draw: st.DrawFn) -> dict[str, Any]:
     """A valid configuration as a file would hold it; which of its optional fields are there is random."""
@@ -83,6 +118,10 @@ def pool_documents(draw: st.DrawFn) -> dict[str, Any]:
         }
         for number, name in enumerate(draw(_unique(names, max_size=3)))
     ]
+    if draw(st.booleans()):
+        where = {"endpoints": [], "discovery": {**draw(discoveries), "tls": scheme == "https"}}
+    else:
+        where = {"endpoints": endpoints}
     printable = st.text(st.characters(categories=["L", "N", "P", "S"]), min_size=1, max_size=20)
     optional: dict[str, st.SearchStrategy[Any]] = {
         "version": st.just(1),
@@ -116,10 +155,10 @@ def pool_documents(draw: st.DrawFn) -> dict[str, Any]:
         | st.fixed_dictionaries({"fromEnvironment": st.just("ENGINE_KEY")}),
     }
     return pool_document(
-        models=draw(_unique(printable, min_size=1, max_size=3)),
+        models=draw(_unique(printable, max_size=3)),
         tenants=tenants,
-        endpoints=endpoints,
         authentication=authentication,
+        **where,
         **({"endpointTls": {"caFile": "/ca.pem", "serverName": "engine.local"}} if scheme == "https" else {}),
         **draw(st.fixed_dictionaries({}, optional=optional)),
     )

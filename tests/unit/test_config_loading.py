@@ -63,6 +63,18 @@ class TestASmallFile:
     def test_may_say_nothing_of_tenants_where_everybody_is_anonymous(self):
         assert read(json.dumps(pool_document())).tenants == ()
 
+    def test_may_leave_it_to_its_endpoints_which_models_are_served(self):
+        assert read(json.dumps(pool_document(models=[]))).models == ()
+
+    def test_may_say_how_endpoints_are_found_and_nobody_need_have_a_key_then(self):
+        found = {"selector": {"matchLabels": {"app": "vllm"}}, "targetPorts": [{"number": 8000}, {"name": "http"}]}
+        config = read(json.dumps({"pool": "llama", "discovery": found}))
+        assert (config.models, config.endpoints, config.tenants) == ((), (), ())
+        assert config.discovery.selector.match_labels == {"app": "vllm"}
+        assert [(port.number, port.name) for port in config.discovery.target_ports] == [(8000, None), (None, "http")]
+        assert (config.discovery.accelerators.policy, config.discovery.tls) == ("Require", False)
+        assert "nvidia.com/gpu" in config.discovery.accelerators.resource_names
+
     def test_may_have_no_endpoint_yet_if_it_says_so(self):
         assert read(json.dumps(pool_document(endpoints=[]))).endpoints == ()
 
@@ -118,8 +130,8 @@ class TestAConfiguration:
             pool_config().pool = "other"
 
     def test_made_in_python_keeps_the_same_rules(self):
-        with pytest.raises(ValidationError, match="must not be empty: list the models"):
-            PoolConfig(pool="llama", models=(), endpoints=(), authentication={"type": "Anonymous"})
+        with pytest.raises(ValidationError, match="is missing: list the inference servers"):
+            PoolConfig(pool="llama", models=("tiny",), authentication={"type": "Anonymous"})
 
     def test_holds_digests_in_lower_case_whatever_the_file_has(self):
         digest = digest_of("a key")

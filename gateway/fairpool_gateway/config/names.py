@@ -30,6 +30,12 @@ _DNS_NAME: Final = re.compile(
 )
 _PATH: Final = re.compile(r"/[!-~]{0,255}")
 
+_LABEL_VALUE: Final = re.compile(r"([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?")
+_QUALIFIED_NAME: Final = re.compile(
+    r"([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?"
+)
+_PORT_NAME: Final = re.compile(r"(?=[a-z0-9-]*[a-z])[a-z0-9](-?[a-z0-9]){0,14}")
+
 _HEADER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 
@@ -137,6 +143,30 @@ def _request_path(value: str) -> str:
     return value
 
 
+def _label_key(value: str) -> str:
+    if not _QUALIFIED_NAME.fullmatch(value):
+        raise ValueError(f"must be the key of a label, such as app or example.com/app, not {shown(value)}")
+    return value
+
+
+def _label_value(value: str) -> str:
+    if not _LABEL_VALUE.fullmatch(value):
+        raise ValueError(f"must be the value of a label, at most 63 letters, digits and . _ -, not {shown(value)}")
+    return value
+
+
+def _resource_name(value: str) -> str:
+    if not _QUALIFIED_NAME.fullmatch(value):
+        raise ValueError(f"must be the name of a resource, such as nvidia.com/gpu, not {shown(value)}")
+    return value
+
+
+def _port_name(value: str) -> str:
+    if len(value) > 15 or not _PORT_NAME.fullmatch(value):
+        raise ValueError(f"must be the name of a container's port, such as http, not {shown(value)}")
+    return value
+
+
 def _ca_file(value: str) -> str:
     if not value.startswith("/") or not value.isprintable():
         raise ValueError("must be the absolute path of a file of certificates in PEM, such as /etc/fairpool/ca.pem")
@@ -174,5 +204,9 @@ CaFile = Annotated[str, text(_ca_file)]
 ServerName = Annotated[str, text(_server_name)]
 RequestPath = Annotated[str, text(_request_path)]
 HeaderName = Annotated[str, text(_header_name)]
+LabelKey = Annotated[str, text(_label_key)]
+LabelValue = Annotated[str, text(_label_value)]
+ResourceName = Annotated[str, text(_resource_name)]
+PortName = Annotated[str, text(_port_name)]
 FilePath = Annotated[str, BeforeValidator(_absolute_path)]
 VariableName = Annotated[str, BeforeValidator(_variable_name)]

@@ -1,5 +1,8 @@
 """`PoolConfig`: one pool as its gateway serves it; what an operator writes and a gateway reads.
 
+Its endpoints are listed, or found among the pods of the gateway's namespace. Empty `models` means what all endpoints
+have in common.
+
 What always holds: a `PoolConfig` is consistent, so nothing that uses one checks it again. Keys are in it as digests
 only.
 """
@@ -18,6 +21,7 @@ from fairpool_gateway.config.settings import (
     AuthenticationSettings,
     CostSettings,
     CredentialSettings,
+    DiscoverySettings,
     EndpointSettings,
     EndpointTlsSettings,
     Overtaking,
@@ -61,10 +65,11 @@ class PoolConfig(Settings):
 
     version: Annotated[Literal[1], BeforeValidator(_version)] = 1
     pool: PoolName
-    models: tuple[ModelName, ...]
+    models: tuple[ModelName, ...] = ()
     extra_paths: tuple[ExtraPath, ...] = ()
     tenants: tuple[TenantSettings, ...] = ()
-    endpoints: tuple[EndpointSettings, ...]
+    endpoints: tuple[EndpointSettings, ...] = ()
+    discovery: DiscoverySettings | None = None
     endpoint_tls: EndpointTlsSettings | None = None
     endpoint_credential: CredentialSettings | None = None
     probe: ProbeSettings = ProbeSettings()
@@ -113,9 +118,35 @@ class PoolConfig(Settings):
         return self
 
 
-def _something_is_served(config: PoolConfig) -> Problems:
-    if not config.models:
-        yield ("models",), "must not be empty: list the models that the endpoints serve"
+def _endpoints_are_said_in_one_way(config: PoolConfig) -> Problems:
+    if config.discovery is None and "endpoints" not in config.model_fields_set:
+        yield ("endpoints",), "is missing: list the inference servers, each with a name and a url"
+    if config.discovery is not None and config.endpoints:
+        yield ("endpoints",), "must be empty where discovery finds them: remove one of the two"
+
+
+def _discovery_finds_something(config: PoolConfig) -> Problems:
+    if config.discovery is None:
+        return
+    selector, ports = config.discovery.selector, config.discovery.target_ports
+    if not selector.match_labels and not selector.match_expressions:
+        message = "must not be empty, or every pod of the namespace would be meant: give matchLabels"
+        yield ("discovery", "selector"), message
+    for index, requirement in enumerate(selector.match_expressions):
+        if (requirement.operator in {"In", "NotIn"}) != bool(requirement.values):
+            message = "must be there with In and NotIn, and empty with Exists and DoesNotExist"
+            yield ("discovery", "selector", "matchExpressions", index, "values"), message
+    if not ports:
+        yield ("discovery", "targetPorts"), "must not be empty: give the number or the name of the port to connect to"
+    for index, port in enumerate(ports):
+        if (port.number is None) == (port.name is None):
+            yield ("discovery", "targetPorts", index), "must have either a number or a name"
+    for index, first in _repeated((port.number, port.name) for port in ports):
+        yield ("discovery", "targetPorts", index), f"is in the list already, as targetPorts[{first}]"
+    accelerators = config.discovery.accelerators
+    if accelerators.policy == "Require" and not accelerators.resource_names:
+        message = "must not be empty with policy Require: name what pods ask for, such as nvidia.com/gpu"
+        yield ("discovery", "accelerators", "resourceNames"), message
 
 
 def _names_are_unique(config: PoolConfig) -> Problems:
@@ -141,6 +172,7 @@ def _keys_tell_tenants_apart(config: PoolConfig) -> Problems:
 
 
 def _somebody_can_enter(config: PoolConfig) -> Problems:
+    """Nobody may be able to where an operator runs the pool, for its tenants come and go there."""
     match config.authentication.type:
         case "APIKey":
             yield from _tenants_have_keys(config)
@@ -152,7 +184,7 @@ def _somebody_can_enter(config: PoolConfig) -> Problems:
 
 def _tenants_have_keys(config: PoolConfig) -> Problems:
     yield from _no_proxy_is_asked(config)
-    if not any(tenant.keys for tenant in config.tenants):
+    if config.discovery is None and not any(tenant.keys for tenant in config.tenants):
         message = (
             "no tenant has a key, so nobody could send a request: list the digests of their keys, "
             "or set authentication.type to Anonymous where everybody is trusted"
@@ -172,7 +204,7 @@ def _a_proxy_names_tenants(config: PoolConfig) -> Problems:
         )
         yield ("authentication", "proxyCredential"), message
     yield from _no_key_is_asked_for(config)
-    if not config.tenants and settings.unknown_tenants == "Refuse":
+    if config.discovery is None and not config.tenants and settings.unknown_tenants == "Refuse":
         message = (
             "there are none and unknown ones are refused, so nobody could send a request: list them, "
             "or set authentication.unknownTenants to Admit"
@@ -220,6 +252,8 @@ def _https_is_verified(config: PoolConfig) -> Problems:
             "and serverName, which certificates have to be for"
         )
         yield ("endpointTls",), message
+    if config.discovery is not None and config.discovery.tls != (config.endpoint_tls is not None):
+        yield ("discovery", "tls"), "must be true where there is endpointTls, which says whom to trust, and only there"
     if config.endpoint_tls is not None and config.endpoints and not over_tls:
         yield ("endpointTls",), "means nothing: no endpoint's url is https; remove it, or write https there"
 
@@ -257,7 +291,8 @@ def _something_costs(config: PoolConfig) -> Problems:
 
 
 _RULES: tuple[Callable[[PoolConfig], Problems], ...] = (
-    _something_is_served,
+    _endpoints_are_said_in_one_way,
+    _discovery_finds_something,
     _names_are_unique,
     _keys_tell_tenants_apart,
     _somebody_can_enter,

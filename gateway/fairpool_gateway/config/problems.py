@@ -27,12 +27,12 @@ _SECRET = frozenset({"keys", "proxyCredential", "endpointCredential"})
 
 _MISSING: Mapping[str | int, str] = {
     "pool": "is missing: give the pool a name, such as llama-70b",
-    "models": "is missing: list the models that the endpoints serve",
-    "endpoints": "is missing: list the inference servers, each with a name and a url",
     "name": "is missing: logs and metrics call it by its name",
     "url": "is missing: give http://HOST:PORT or https://HOST:PORT",
     "caFile": "is missing: give the path of a file with the certificates of the authorities to trust",
     "serverName": "is missing: give the name that the endpoints' certificates are for",
+    "selector": "is missing: say by their labels which pods are endpoints",
+    "targetPorts": "is missing: give the number or the name of the port to connect to",
     "digest": f"is missing: give {HOW_TO_DIGEST}",
 }
 

@@ -20,8 +20,12 @@ from fairpool_gateway.config.names import (
     FilePath,
     HeaderName,
     KeyName,
+    LabelKey,
+    LabelValue,
     Name,
+    PortName,
     RequestPath,
+    ResourceName,
     ServerName,
     TenantName,
     VariableName,
@@ -32,6 +36,7 @@ from fairpool_gateway.sfq import LEAST_WEIGHT, MOST_WEIGHT
 
 Weight = Annotated[int, whole_number(LEAST_WEIGHT, MOST_WEIGHT)]
 Slots = Annotated[int, whole_number(1, 10_000)]
+PortNumber = Annotated[int, whole_number(1, 65_535)]
 TokenWeight = Annotated[int, whole_number(0, 1000)]
 ContextLength = Annotated[int, whole_number(1, 1_000_000_000)]
 
@@ -119,6 +124,55 @@ class EndpointTlsSettings(Settings):
 
     ca_file: CaFile
     server_name: ServerName
+
+
+class RequirementSettings(Settings):
+    """One of Kubernetes' `matchExpressions`: what the pods' label `key` has to be."""
+
+    key: LabelKey
+    operator: Literal["In", "NotIn", "Exists", "DoesNotExist"]
+    values: tuple[LabelValue, ...] = ()
+
+
+class SelectorSettings(Settings):
+    """Which pods, by their labels, as in Kubernetes: all that is said has to hold."""
+
+    match_labels: dict[LabelKey, LabelValue] = {}
+    match_expressions: tuple[RequirementSettings, ...] = ()
+
+
+class TargetPortSettings(Settings):
+    """A port of a pod: its number, or the name that a container gives it."""
+
+    number: PortNumber | None = None
+    name: PortName | None = None
+
+
+class AcceleratorSettings(Settings):
+    """How a pod shows that accelerators were scheduled for it: a container asks for one of these, or it has a claim.
+
+    With `Observe` nothing is asked of pods, and accelerators are only counted.
+    """
+
+    policy: Literal["Require", "Observe"] = "Require"
+    resource_names: tuple[ResourceName, ...] = (
+        "nvidia.com/gpu",
+        "amd.com/gpu",
+        "gpu.intel.com/i915",
+        "gpu.intel.com/xe",
+        "habana.ai/gaudi",
+        "google.com/tpu",
+        "aws.amazon.com/neuron",
+    )
+
+
+class DiscoverySettings(Settings):
+    """Which pods of the gateway's namespace are endpoints: one for each of their target ports, over `tls` or not."""
+
+    selector: SelectorSettings
+    target_ports: tuple[TargetPortSettings, ...]
+    accelerators: AcceleratorSettings = AcceleratorSettings()
+    tls: Truth = False
 
 
 class ProbeSettings(Settings):
