@@ -143,6 +143,15 @@ class ModelNotFound(Refused):
 
     status, reason, type = 404, "model_not_found", "invalid_request_error"
 
+    @classmethod
+    def of(cls, model: str, tenant: str) -> Self:
+        """The refusal of a tenant's request for that model."""
+        refusal = cls(
+            f"The model {model[:100]!r} is not served here. GET /v1/models lists those that are.", param="model"
+        )
+        refusal.tenant = tenant
+        return refusal
+
 
 class NotFound(Refused):
     """No such path here."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+from collections.abc import Callable
 
 import httpx
 
@@ -26,11 +27,15 @@ log = logging.getLogger(__name__)
 
 
 class Prober:
-    """Asks the endpoints that a broker has, from each `follow` on, until it is closed."""
+    """Asks the endpoints that a broker has, from each `follow` on, until it is closed.
 
-    def __init__(self, broker: Broker, client: Client) -> None:
+    `credential` says what they ask for at that moment, if they ask for anything.
+    """
+
+    def __init__(self, broker: Broker, client: Client, credential: Callable[[], bytes | None] = lambda: None) -> None:
         self._broker = broker
         self._client = client
+        self._credential = credential
         self._rules: tuple[ProbeSettings, Tls | None] | None = None
         self._tasks: dict[Endpoint, asyncio.Task[None]] = {}
 
@@ -75,7 +80,7 @@ class Prober:
         """Put the question, and have the answer heeded; returns what is wrong, or None."""
         url = f"{'http' if target.tls is None else 'https'}://{target}{settings.path}"
         try:
-            async with http.stream("GET", url, headers={"host": target.authority}) as answer:
+            async with http.stream("GET", url, headers=self._headers(target)) as answer:
                 status = answer.status_code
         except httpx.ReadTimeout:
             return f"no answer within {settings.timeout:g} s"
@@ -84,6 +89,11 @@ class Prober:
             return str(error)
         self._broker.probed(endpoint, status)
         return f"it answers {status}" if status in SUSPICIOUS else None
+
+    def _headers(self, target: Target) -> dict[bytes, bytes]:
+        credential = self._credential()
+        own = {} if credential is None else {b"authorization": b"Bearer " + credential}
+        return {b"host": target.authority.encode(), **own}
 
 
 def _tell(endpoint: Endpoint, problem: str | None) -> None:

@@ -37,7 +37,8 @@ class Asking:
     def __init__(self):
         self.broker = Broker(Dispatcher(pool_config()))
         self.client = Client()
-        self.prober = Prober(self.broker, self.client)
+        self.credential = None
+        self.prober = Prober(self.broker, self.client, lambda: self.credential)
 
     def follow(self, settings, *specs, tls=None):
         self.broker.replace_endpoints(specs)
@@ -68,8 +69,9 @@ async def well():
 
 
 async def say(peer, status):
-    await peer.request()
+    asked = await peer.request()
     await peer.send(b"HTTP/1.1 %d Whatever\r\nContent-Length: 0\r\n\r\n" % status)
+    return asked
 
 
 async def saying(endpoint, *statuses):
@@ -96,6 +98,16 @@ class TestTheQuestion:
         asking.follow(ProbeSettings(path="/ping?deep=1"), spec_of(endpoint.target))
         head, _ = await (await endpoint.accept()).request()
         assert head.startswith(b"GET /ping?deep=1 HTTP/1.1\r\n")
+
+    async def test_holds_the_credential_that_endpoints_ask_for_then_and_no_other(self, asking, endpoint):
+        asking.follow(OFTEN, spec_of(endpoint.target))
+        peer = await endpoint.accept()
+        for credential, sent in ((None, False), (b"one", True), (b"two", True)):
+            asking.credential = credential
+            # The question before may have been on its way already.
+            for head in [(await say(peer, 200))[0], (await say(peer, 200))[0]][1:]:
+                assert (b"\r\nauthorization: bearer " in head.lower()) == sent
+                assert not sent or b"Bearer %b\r\n" % credential in head
 
     async def test_goes_over_tls_to_the_name_that_is_proved(self, asking, tmp_path):
         authority = Authority(tmp_path)

@@ -22,7 +22,7 @@ from fairpool_gateway.identity import Directory, Headers
 from fairpool_gateway.ordering import OrderingFactory
 from fairpool_gateway.probes import Prober
 from fairpool_gateway.sfq import Scheduler
-from fairpool_gateway.tallies import NOBODY, Tally
+from fairpool_gateway.tallies import ANSWERED, NOBODY, Tally
 from fairpool_gateway.tracing import Tracing
 from fairpool_gateway.upstream import Client, Target, Tls
 
@@ -83,7 +83,7 @@ class Gateway:
 
     def probe_endpoints(self) -> None:
         """Ask endpoints how they are, from now on."""
-        self._prober = Prober(self.broker, self.client)
+        self._prober = Prober(self.broker, self.client, lambda: self.credential)
         self._prober.follow(self.config.probe, self._tls)
 
     def refuse_config(self, problem: ConfigInvalid) -> None:
@@ -107,6 +107,10 @@ class Gateway:
         """Where a tenant's requests count; None: nobody knows whose they are."""
         tallies = self.broker.dispatcher.tallies
         return tallies.nobody if tenant is None else tallies.of(tenant)
+
+    def answered(self, tenant: str) -> None:
+        """Note that the gateway itself answered a tenant what it had asked for."""
+        self.tally_of(tenant).outcomes[ANSWERED] += 1
 
     def refused(self, refusal: Refused, tenant: str | None, request_id: bytes) -> None:
         """Note one refusal, by its reason and by whose request it was."""

@@ -123,10 +123,7 @@ class _Exchange:
             most=gateway.config.queue.max_request_bytes,
         )
         if shape.model not in gateway.models and (shape.model or self._api is not Api.EXTRA):
-            raise ModelNotFound(
-                f"The model {shape.model[:100]!r} is not served here. GET /v1/models lists those that are.",
-                param="model",
-            )
+            raise ModelNotFound.of(shape.model, tenant)
         request = self._request = Request(self._made_id, tenant, shape, len(body), self._id)
         if self._trace is not None:
             self._trace.waits(request)

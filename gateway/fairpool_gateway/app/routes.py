@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 from fairpool_gateway.app import headers
 from fairpool_gateway.app.dialect import dialect_of
 from fairpool_gateway.app.gateway import Gateway
-from fairpool_gateway.errors import InternalError, NotFound, Refused
+from fairpool_gateway.errors import InternalError, ModelNotFound, NotFound, Refused
 
 INTERNAL_ERROR = "This gateway failed. Report it to those who run it, with the x-request-id of this answer."
 
@@ -29,15 +29,18 @@ def tenant_routes(gateway: Gateway) -> FastAPI:
 
     @app.get("/v1/models")
     async def models(request: Request, response: Response) -> dict[str, Any]:
-        gateway.identify(request.scope["headers"])
+        gateway.answered(gateway.identify(request.scope["headers"]))
         response.headers["x-request-id"] = _request_id(request)
-        return {
-            "object": "list",
-            "data": [
-                {"id": model, "object": "model", "created": created, "owned_by": "fairpool"}
-                for model in gateway.config.models
-            ],
-        }
+        return {"object": "list", "data": [_model(name, created) for name in gateway.config.models]}
+
+    @app.get("/v1/models/{name:path}")
+    async def model(request: Request, response: Response, name: str) -> dict[str, Any]:
+        tenant = gateway.identify(request.scope["headers"])
+        if name not in gateway.models:
+            raise ModelNotFound.of(name, tenant)
+        gateway.answered(tenant)
+        response.headers["x-request-id"] = _request_id(request)
+        return _model(name, created)
 
     @app.exception_handler(Refused)
     async def refused(request: Request, refusal: Exception) -> Response:
@@ -72,3 +75,7 @@ def tenant_routes(gateway: Gateway) -> FastAPI:
         return headers.request_id(request.scope["headers"], gateway.new_request_id()).decode()
 
     return app
+
+
+def _model(name: str, created: int) -> dict[str, Any]:
+    return {"id": name, "object": "model", "created": created, "owned_by": "fairpool"}

@@ -92,6 +92,16 @@ async def test_the_list_of_models_is_the_pools(through):
     assert [model.id async for model in through.models.list()] == ["sim"]
 
 
+async def test_one_of_them_can_be_asked_for(through, gateway):
+    assert (await through.models.retrieve("sim")).id == "sim"
+    with pytest.raises(openai.NotFoundError) as told:
+        await through.models.retrieve("meta-llama/none")
+    assert (told.value.code, told.value.param) == ("model_not_found", "model")
+    assert "meta-llama/none" in told.value.message
+    assert told.value.request_id
+    assert gateway.outcomes == {"answered": 1, "model_not_found": 1}
+
+
 async def test_an_engines_refusal_goes_out_as_it_is_and_teaches_nothing(through, gateway):
     with pytest.raises(openai.BadRequestError) as told:
         await through.chat.completions.create(model="sim", messages=MESSAGES, max_tokens=-1)

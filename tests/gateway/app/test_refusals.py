@@ -89,7 +89,7 @@ class TestBeforeAnythingIsKept:
                 client.post("/chat/completions/", cast_to=object, body={"model": "sim"}),
                 client.post("/../metrics", cast_to=object, body={"model": "sim"}),
                 client.get("/chat/completions", cast_to=object),
-                client.get("/models/", cast_to=object),
+                client.get("/model/sim", cast_to=object),
                 client.get("/../docs", cast_to=object),
             ):
                 with pytest.raises(openai.NotFoundError) as told:
@@ -248,6 +248,12 @@ class TestEndpointsThatFail:
             assert_told(told.value, 504, "upstream_timeout")
             assert gateway.in_flight == 0
             await engine.until(lambda now: now.running == 0)
+
+
+async def test_answers_of_the_gateways_own_are_counted_by_tenant(gateway):
+    async with tenant(gateway) as client:
+        await client.models.list()
+    assert gateway.gateway.tally_of("a").outcomes == {"answered": 1}
 
 
 async def test_refusals_are_counted_by_their_reason(gateway):
