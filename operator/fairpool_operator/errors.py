@@ -5,6 +5,18 @@ Every `Refused` maps to exactly one condition reason. Messages tell the reader w
     OperatorError
       Refused               a resource cannot be acted upon as it is; the reason goes into its conditions
         Unreadable          it is not what this operator knows by that kind: other definitions are installed
+        Invalid             fields that are each right do not go together
+        ConfigTooLarge      what it makes does not fit into one Secret
+        NameTaken           an object that is not the pool's has the name of one of its own
+        NotAllowed          the pool does not take tenants from this namespace
+        Conflicted          an older TenantWeight is for the same tenant
+        ReferenceRefused    what it names cannot be used
+          PoolNotFound        there is no such pool
+          SecretNotFound      there is no such Secret with the label that allows its use
+          KeyNotFound         the Secret has no such key
+          KeyUnusable         what is under that key cannot serve its purpose
+          KeyNotUnique        an older TenantWeight has the same key for another tenant
+          KeysEnded           none of its keys is good any more
       CannotStart           what the process itself needs is not to be had
       ClusterError          a request to the API server did not succeed
         ClusterUnavailable    it cannot be reached, or does not answer in time: try again later
@@ -66,3 +78,73 @@ class Unreadable(Refused):
     """It is not what this operator knows by that kind: the definitions in the cluster are not its own."""
 
     reason = "Unreadable"
+
+
+class Invalid(Refused):
+    """Fields that are each right do not go together."""
+
+    reason = "Invalid"
+
+
+class ConfigTooLarge(Refused):
+    """What it makes does not fit into one Secret."""
+
+    reason = "ConfigTooLarge"
+
+
+class NameTaken(Refused):
+    """An object that is not the pool's has the name of one of its own."""
+
+    reason = "NameTaken"
+
+
+class NotAllowed(Refused):
+    """The pool does not take tenants from this namespace."""
+
+    reason = "NotAllowed"
+
+
+class Conflicted(Refused):
+    """An older TenantWeight is for the same tenant."""
+
+    reason = "Conflicted"
+
+
+class ReferenceRefused(Refused):
+    """What it names cannot be used; never raised as is, only as one of its subclasses."""
+
+
+class PoolNotFound(ReferenceRefused):
+    """There is no such pool."""
+
+    reason = "PoolNotFound"
+
+
+class SecretNotFound(ReferenceRefused):
+    """There is no such Secret with the label that allows its use."""
+
+    reason = "SecretNotFound"
+
+
+class KeyNotFound(ReferenceRefused):
+    """The Secret has no such key."""
+
+    reason = "KeyNotFound"
+
+
+class KeyUnusable(ReferenceRefused):
+    """What is under that key cannot serve its purpose."""
+
+    reason = "KeyUnusable"
+
+
+class KeyNotUnique(ReferenceRefused):
+    """An older TenantWeight has the same key for another tenant."""
+
+    reason = "KeyNotUnique"
+
+
+class KeysEnded(ReferenceRefused):
+    """None of its keys is good any more."""
+
+    reason = "KeysEnded"

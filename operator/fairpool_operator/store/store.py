@@ -1,0 +1,204 @@
+"""What is known of the cluster, kept by name, so that one pool's view is put together without asking anybody.
+
+Watches bring changes one by one, and may miss some; every few minutes a fresh list of a kind replaces all that is known
+of it. What always holds: whoever changes the store is told which pools have to be looked at, those of objects that
+vanished too, and none where nothing changed that any decision could depend on; no value of a Secret is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+from fairpool_operator.errors import Unreadable
+from fairpool_operator.resources import FairPool, TenantWeight, read_pool, read_tenant_weight
+from fairpool_operator.store.index import Index
+from fairpool_operator.store.table import Change, Name, Table
+from fairpool_operator.view import (
+    CONFIG,
+    GATEWAY,
+    OWNED_KINDS,
+    GatewayPod,
+    Owned,
+    PoolKey,
+    Secret,
+    Unread,
+    View,
+    object_name,
+    pool_of,
+    read_owned,
+    read_pod,
+    read_secret,
+    read_unread,
+    secrets_of_pool,
+    secrets_of_weight,
+)
+
+Touched = frozenset[PoolKey]
+"""The pools that have to be looked at."""
+
+_POOL_LABEL: Final = "fairpool.dev/pool"
+_PodOfPool = tuple[PoolKey, GatewayPod]
+_Changes = Iterable[Change[Any]]
+
+
+class Store:
+    """Everything known. Kinds are called as in manifests, such as `FairPool` or `Secret`."""
+
+    def __init__(self) -> None:
+        self._pools = Table[FairPool | Unread](_pool)
+        self._weights = Table[TenantWeight | Unread](_weight)
+        self._secrets = Table[Secret](_secret)
+        self._namespaces = Table[Mapping[str, str]](_labels)
+        self._pods = Table[_PodOfPool](_pod)
+        self._owned = {kind: Table[Owned](_reader(kind)) for kind in OWNED_KINDS}
+        self._weights_of_pool = Index[PoolKey, Name]()
+        self._weights_of_namespace = Index[str, Name]()
+        self._weights_of_secret = Index[Name, Name]()
+        self._pools_of_secret = Index[Name, Name]()
+        self._pods_of_pool = Index[PoolKey, Name]()
+        self._moment = 0
+        tables: dict[str, list[tuple[Table[Any], Callable[[Change[Any]], Iterable[PoolKey]]]]] = {
+            "FairPool": [(self._pools, self._pool_changed)],
+            "TenantWeight": [(self._weights, self._weight_changed)],
+            "Secret": [(self._secrets, self._secret_changed)],
+            "Namespace": [(self._namespaces, self._namespace_changed)],
+            "Pod": [(self._pods, self._pod_changed)],
+        }
+        for kind, table in self._owned.items():
+            tables.setdefault(kind, []).append((table, _owned_changed))
+        self._tables = tables
+
+    def begin(self) -> int:
+        """The moment to give to `replace` when a list that is begun now has been read."""
+        return self._moment
+
+    def put(self, kind: str, resource: Mapping[str, Any]) -> Touched:
+        """An object was added or changed, or found."""
+        self._moment += 1
+        return self._touched(kind, lambda table: table.put(resource, self._moment))
+
+    def remove(self, kind: str, resource: Mapping[str, Any]) -> Touched:
+        """This very object is gone; another of its name is not."""
+        return self._touched(kind, lambda table: table.remove(resource))
+
+    def replace(self, kind: str, resources: Iterable[Mapping[str, Any]], begun: int) -> Touched:
+        """All objects of a kind, by a list that was begun at the moment that `begin` gave."""
+        self._moment += 1
+        listed = list(resources)
+        return self._touched(kind, lambda table: table.replace(listed, begun, self._moment))
+
+    def keys(self) -> Touched:
+        """Every pool that is there, or that a TenantWeight refers to."""
+        return frozenset(PoolKey(*name) for name in self._pools.names()) | self._weights_of_pool.keys()
+
+    def view(self, key: PoolKey) -> View:
+        """Everything that a decision about this pool depends on."""
+        pool = self._pools.get(key)
+        weights = [self._weights.get(name) for name in sorted(self._weights_of_pool.of(key))]
+        read = tuple(each for each in weights if isinstance(each, TenantWeight))
+        names = set(secrets_of_pool(pool)) if isinstance(pool, FairPool) else set()
+        names = names.union(*map(secrets_of_weight, read))
+        owned = {kind: table.get((key.namespace, object_name(kind, key.name))) for kind, table in self._owned.items()}
+        pods = [self._pods.get(name) for name in sorted(self._pods_of_pool.of(key))]
+        return View(
+            key=key,
+            pool=pool if isinstance(pool, FairPool) else None,
+            unread_pool=pool if isinstance(pool, Unread) else None,
+            weights=read,
+            unread_weights=tuple(each for each in weights if isinstance(each, Unread)),
+            secrets={name: secret for name in sorted(names) if (secret := self._secrets.get(name))},
+            namespaces={
+                name: labels
+                for name in sorted({each.metadata.namespace for each in read})
+                if (labels := self._namespaces.get(("", name))) is not None
+            },
+            owned={kind: each for kind, each in owned.items() if each is not None},
+            pods=tuple(each[1] for each in pods if each is not None),
+        )
+
+    def _touched(self, kind: str, change: Callable[[Table[Any]], _Changes]) -> Touched:
+        return frozenset(
+            key for table, changed in self._tables[kind] for each in change(table) for key in changed(each)
+        )
+
+    def _pool_changed(self, change: Change[FairPool | Unread]) -> Iterable[PoolKey]:
+        before, after = (
+            secrets_of_pool(each) if isinstance(each, FairPool) else () for each in (change.before, change.after)
+        )
+        self._pools_of_secret.move(change.name, before, after)
+        return (PoolKey(*change.name),)
+
+    def _weight_changed(self, change: Change[TenantWeight | Unread]) -> Iterable[PoolKey]:
+        states = change.before, change.after
+        pools = [[] if each is None else [PoolKey(*each.pool)] for each in states]
+        namespaces = [[] if each is None else [each.metadata.namespace] for each in states]
+        secrets = [secrets_of_weight(each) if isinstance(each, TenantWeight) else () for each in states]
+        self._weights_of_pool.move(change.name, *pools)
+        self._weights_of_namespace.move(change.name, *namespaces)
+        self._weights_of_secret.move(change.name, *secrets)
+        return pools[0] + pools[1]
+
+    def _secret_changed(self, change: Change[Secret]) -> Iterable[PoolKey]:
+        pools = self._pools_of_secret.of(change.name)
+        return [*(PoolKey(*name) for name in pools), *self._pools_of(self._weights_of_secret.of(change.name))]
+
+    def _namespace_changed(self, change: Change[Mapping[str, str]]) -> Iterable[PoolKey]:
+        _, namespace = change.name
+        return [key for key in self._pools_of(self._weights_of_namespace.of(namespace)) if key.namespace != namespace]
+
+    def _pod_changed(self, change: Change[_PodOfPool]) -> Iterable[PoolKey]:
+        before, after = ([] if each is None else [each[0]] for each in (change.before, change.after))
+        self._pods_of_pool.move(change.name, before, after)
+        return before + after
+
+    def _pools_of(self, weights: Iterable[Name]) -> list[PoolKey]:
+        found = (self._weights.get(name) for name in weights)
+        return [PoolKey(*each.pool) for each in found if each is not None]
+
+
+def _owned_changed(change: Change[Owned]) -> Iterable[PoolKey]:
+    found = change.after or change.before
+    assert found is not None
+    pool = pool_of(found.kind, found.name)
+    return () if pool is None else (PoolKey(found.namespace, pool),)
+
+
+def _pool(resource: Mapping[str, Any]) -> FairPool | Unread:
+    try:
+        return read_pool(resource)
+    except Unreadable as problem:
+        return read_unread(resource, str(problem))
+
+
+def _weight(resource: Mapping[str, Any]) -> TenantWeight | Unread:
+    try:
+        return read_tenant_weight(resource)
+    except Unreadable as problem:
+        return read_unread(resource, str(problem))
+
+
+def _secret(resource: Mapping[str, Any]) -> Secret | None:
+    """A Secret that somebody may name; the operator's own are none of these."""
+    secret = read_secret(resource)
+    return None if secret.use == CONFIG else secret
+
+
+def _labels(resource: Mapping[str, Any]) -> Mapping[str, str]:
+    return dict(resource["metadata"].get("labels") or {})
+
+
+def _pod(resource: Mapping[str, Any]) -> _PodOfPool | None:
+    metadata = resource["metadata"]
+    labels = metadata.get("labels") or {}
+    pool = labels.get(_POOL_LABEL)
+    if pool is None or labels.get("app.kubernetes.io/name") != GATEWAY:
+        return None
+    return PoolKey(metadata["namespace"], pool), read_pod(resource)
+
+
+def _reader(kind: str) -> Callable[[Mapping[str, Any]], Owned | None]:
+    def read(resource: Mapping[str, Any]) -> Owned | None:
+        return read_owned(kind, resource) if pool_of(kind, resource["metadata"]["name"]) else None
+
+    return read

@@ -1,0 +1,115 @@
+"""Objects of one kind by name, as new as the newest that was told of them.
+
+Lists and events arrive in any order: an event may be older than a list, a list older than the events that arrived while
+it was read, and what a watch missed is in neither. What always holds: an older version never replaces a newer one; what
+was deleted never comes back but as another object, or as a newer version (an object also leaves a watch when it loses
+its labels); what a list lacks is gone, unless it was told of after the list was begun.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+Name = tuple[str, str]
+"""A namespace ("" for an object that is in none) and a name."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Change(Generic[T]):
+    """What became of one name."""
+
+    name: Name
+    before: T | None
+    after: T | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry(Generic[T]):
+    uid: str
+    version: int
+    told_at: int
+    found: T
+
+
+class Table(Generic[T]):
+    """One kind. `read` makes of an object what is kept of it, or None where it is of no interest."""
+
+    def __init__(self, read: Callable[[Mapping[str, Any]], T | None]) -> None:
+        self._read = read
+        self._entries: dict[Name, _Entry[T]] = {}
+        self._gone: dict[str, int] = {}
+        self._gone_longer: dict[str, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def get(self, name: Name) -> T | None:
+        """What is known by this name."""
+        entry = self._entries.get(name)
+        return entry.found if entry else None
+
+    def names(self) -> Iterable[Name]:
+        """Every name that is known."""
+        return self._entries.keys()
+
+    def put(self, resource: Mapping[str, Any], at: int) -> Iterator[Change[T]]:
+        """An object is as `resource` says; told at a moment that only ever grows."""
+        name, uid, version = _identity(resource)
+        known = self._entries.get(name)
+        if known is not None and (known.uid, known.version) == (uid, version):
+            self._entries[name] = _Entry(uid, version, at, known.found)
+            return
+        gone = self._gone.get(uid, self._gone_longer.get(uid, -1))
+        if version <= gone or (known is not None and 0 <= version < known.version):
+            return
+        found = self._read(resource)
+        if found is None:
+            self._entries.pop(name, None)
+        else:
+            self._entries[name] = _Entry(uid, version, at, found)
+        before = known.found if known else None
+        if before != found:
+            yield Change(name, before, found)
+
+    def remove(self, resource: Mapping[str, Any]) -> Iterator[Change[T]]:
+        """This very object is gone."""
+        name, uid, version = _identity(resource)
+        known = self._entries.get(name)
+        self._gone[uid] = max(version, self._gone.get(uid, -1))
+        if known is not None and known.uid == uid:
+            yield self._forget(name, known)
+
+    def replace(self, resources: Iterable[Mapping[str, Any]], begun: int, at: int) -> Iterator[Change[T]]:
+        """A list that was begun at a moment: all that there is."""
+        listed = set()
+        for resource in resources:
+            name, uid, _ = _identity(resource)
+            listed.add((name, uid))
+            yield from self.put(resource, at)
+        vanished = [
+            (name, entry)
+            for name, entry in self._entries.items()
+            if (name, entry.uid) not in listed and entry.told_at <= begun
+        ]
+        for name, entry in vanished:
+            yield self._forget(name, entry)
+        self._gone, self._gone_longer = {}, self._gone
+
+    def _forget(self, name: Name, entry: _Entry[T]) -> Change[T]:
+        del self._entries[name]
+        self._gone[entry.uid] = max(entry.version, self._gone.get(entry.uid, -1))
+        return Change(name, entry.found, None)
+
+
+def _identity(resource: Mapping[str, Any]) -> tuple[Name, str, int]:
+    metadata = resource["metadata"]
+    version = metadata.get("resourceVersion") or ""
+    return (
+        (metadata.get("namespace") or "", metadata["name"]),
+        metadata["uid"],
+        int(version) if version.isdecimal() else -1,
+    )
