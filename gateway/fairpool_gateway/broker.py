@@ -67,7 +67,7 @@ class Broker:
         self._arm()
 
     def answered(self, request: Request, status: int) -> None:
-        """The request's endpoint began to answer."""
+        """The request's endpoint began to answer, or failed to, which its tenant sees as a 502 or a 504."""
         self._carry_out(self.dispatcher.answered(self._loop.time(), status, request))
         if status in SUSPICIOUS:
             self._arm()

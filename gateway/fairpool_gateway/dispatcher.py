@@ -141,7 +141,7 @@ class Dispatcher:
         return self._fill(now)
 
     def answered(self, now: float, status: int, request: Request) -> list[Action]:
-        """The request's endpoint began its answer: an endpoint on trial is judged by it."""
+        """The request's endpoint began its answer, or failed to, which its tenant sees as a 502 or a 504."""
         if request.slot is None:
             return []
         endpoint = request.slot.endpoint

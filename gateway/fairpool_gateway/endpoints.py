@@ -4,7 +4,7 @@ A slot is the right to have one request outstanding on an endpoint. It belongs t
 from: an endpoint that leaves the pool and comes back under the same address, with another identity, starts empty,
 and slots of the one that left are given back to it without harm. What always holds: `in_flight` and `outstanding`
 are never negative, and equal the number and the cost of the slots that are out. An endpoint that drains or is ejected
-gets nothing new and finishes what it runs.
+gets nothing new and finishes what it runs. While any endpoint does not drain, there is one that is not ejected.
 """
 
 from __future__ import annotations
@@ -110,8 +110,14 @@ class Endpoints:
         return len(self._by_id)
 
     def replace(self, specs: Iterable[EndpointSpec]) -> None:
-        """Make these the endpoints: known identities keep their slots, others join or leave."""
+        """Make these the endpoints: known identities keep their slots, others join or leave.
+
+        If all that are left were ejected, each may prove itself at once.
+        """
         self._by_id = {spec.id: self._updated(spec) for spec in specs}
+        if all(endpoint.is_out for endpoint in self):
+            for endpoint in self:
+                endpoint.health.is_needed()
 
     def others_than(self, endpoint: Endpoint) -> bool:
         """Whether another endpoint is there for the work of this one, should it be ejected."""

@@ -8,7 +8,7 @@ reader what to do and never hold a credential or a prompt.
       ConfigInvalid        the configuration cannot be used; lists every problem with its path
       CannotStart          a port or a file that the process needs is not to be had
       UpstreamError        an exchange with an endpoint failed
-        ConnectFailed        no connection: nothing was sent
+        ConnectFailed        no connection; says whether one had been lost just before, with the request sent
         UpstreamBroken       the connection or its HTTP broke; says whether any byte of the answer came
         UpstreamTimedOut     no first byte, or silence between bytes, for too long
       TenantGone           the tenant left before its answer ended: nobody is there to be told
@@ -46,15 +46,23 @@ class UpstreamError(GatewayError):
 
 
 class ConnectFailed(UpstreamError):
-    """No connection to the endpoint: it saw nothing of the request."""
+    """No connection to the endpoint. `sent`: whether the request had gone out before, on one that was then lost."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.sent = False
 
 
 class UpstreamBroken(UpstreamError):
-    """The connection broke or did not speak HTTP. `answered`: whether any byte of an answer had come."""
+    """The connection broke or did not speak HTTP.
+
+    `answered`: whether any byte of an answer had come; `again`: whether the request had gone out for the second time.
+    """
 
     def __init__(self, message: str, *, answered: bool) -> None:
         super().__init__(message)
         self.answered = answered
+        self.again = False
 
 
 class UpstreamTimedOut(UpstreamError):

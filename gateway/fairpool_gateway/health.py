@@ -1,8 +1,9 @@
 """The health of one endpoint: when it is taken out of the pool, and how it comes back.
 
 A failed connection takes an endpoint out, and so do answers of 502, 503 or 504 that two different tenants saw, or the
-probe: one tenant alone might cause them. It stays out for a time that doubles with each failure, then one trial
-request decides. A 500 is the request's fault as often as the endpoint's, and tells nothing.
+probe: one tenant alone might cause them. What tenants see in place of an answer, where an endpoint breaks off or stays
+silent, is no better: a 502 or a 504. It stays out for a time that doubles with each failure, then one trial request
+decides. A 500 is the request's fault as often as the endpoint's, and tells nothing.
 
 An endpoint that gives up an answer after it began, with a status of 200, counts as one that answered 503. From then on
 the beginning of an answer proves nothing, and only one that comes to its end does; until a connection fails, for what
@@ -11,7 +12,7 @@ listens there afterwards is another process.
 A probe that goes well is no trial, for it asks for no work. But where an endpoint could not be reached, or failed its
 probe, it shows that this is over, and the trial need not wait for the end of the time. Of answers that only tenants saw
 it shows nothing. What always holds: an endpoint that proves itself to a tenant is good at once and owes nothing, and
-the last one that is left is never taken out.
+the last one that is left is never taken out, nor does it stay out.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ class Health:
         self._fail(now, may_eject=may_eject, probe_may_end_it=True)
 
     def answered(self, now: float, status: int, witness: str | None, *, may_eject: bool) -> None:
-        """It answered a tenant, or the `PROBE`. `may_eject`: whether another endpoint is left."""
+        """A tenant, or the `PROBE`, saw this status. `may_eject`: whether another endpoint is left."""
         if status not in SUSPICIOUS:
             if witness is not PROBE:
                 if not self._gave_up:
@@ -102,6 +103,10 @@ class Health:
         """Time has passed: one whose time is over may prove itself."""
         if now >= self.until:
             self._may_prove_itself()
+
+    def is_needed(self) -> None:
+        """Nobody else is left: it may prove itself though its time is not over."""
+        self._may_prove_itself()
 
     def _may_prove_itself(self) -> None:
         if self.standing is Standing.EJECTED:

@@ -87,6 +87,7 @@ class ScriptedEndpoint:
 
     def __init__(self) -> None:
         self.target: Target
+        self.listener: asyncio.Server
         self.accepted = 0
         self._peers: asyncio.Queue[Peer] = asyncio.Queue()
         self._all: list[Peer] = []
@@ -112,7 +113,7 @@ class ScriptedEndpoint:
         With a `context` it listens for TLS; `tls` is how its target says that it proves itself.
         """
         endpoint = cls()
-        server = await asyncio.start_server(endpoint._accept, "127.0.0.1", 0, ssl=context)
+        server = endpoint.listener = await asyncio.start_server(endpoint._accept, "127.0.0.1", 0, ssl=context)
         endpoint.target = Target("127.0.0.1", server.sockets[0].getsockname()[1], tls)
         try:
             yield endpoint

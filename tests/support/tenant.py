@@ -89,6 +89,10 @@ class Wire:
                     data += piece
         return data
 
+    def end_sending(self) -> None:
+        """Close this direction only."""
+        self._writer.write_eof()
+
     def leave(self) -> None:
         """Close without reading what may still come."""
         self._writer.transport.abort()

@@ -33,10 +33,11 @@ Send = Callable[[Endpoint], Awaitable[Response]]
 
 @dataclass(frozen=True, slots=True)
 class _Failure:
-    """An attempt without an answer; `lost`: after all of the request was sent."""
+    """An attempt without an answer; `lost`: after all of the request was sent; `again`: and that for a second time."""
 
     refusal: Refused
     lost: bool
+    again: bool = False
 
 
 async def answer(broker: Broker, request: Request, endpoint: Endpoint, send: Send) -> Response:
@@ -56,7 +57,7 @@ async def answer(broker: Broker, request: Request, endpoint: Endpoint, send: Sen
                     superseded.close()
                 if outcome.status not in SUSPICIOUS:
                     return outcome
-            other = await _elsewhere(broker, request, lost=isinstance(outcome, _Failure) and outcome.lost)
+            other = await _elsewhere(broker, request, outcome if isinstance(outcome, _Failure) else None)
             if other is not None:
                 endpoint = other
             elif kept is not None:
@@ -74,14 +75,17 @@ async def _attempt(broker: Broker, request: Request, endpoint: Endpoint, send: S
         response = await send(endpoint)
     except UpstreamTimedOut as error:
         _tell(request, endpoint, error)
+        broker.answered(request, UpstreamTimeout.status)
         raise UpstreamTimeout(f"The endpoint gave no answer in time: {error}.") from error
     except ConnectFailed as error:
         _tell(request, endpoint, error)
         broker.connect_failed(request)
-        return _Failure(UpstreamFailed(f"The endpoint could not be reached: {error}."), lost=False)
+        return _Failure(UpstreamFailed(f"The endpoint could not be reached: {error}."), lost=error.sent)
     except UpstreamBroken as error:
         _tell(request, endpoint, error)
-        return _Failure(UpstreamFailed(f"The endpoint broke off before its answer began: {error}."), lost=True)
+        broker.answered(request, UpstreamFailed.status)
+        refusal = UpstreamFailed(f"The endpoint broke off before its answer began: {error}.")
+        return _Failure(refusal, lost=True, again=error.again)
     broker.answered(request, response.status)
     return response
 
@@ -92,9 +96,10 @@ def _tell(request: Request, endpoint: Endpoint, error: UpstreamError) -> None:
     log.warning("request %s failed on endpoint %s: %s", given_id, name, error, extra=fields)
 
 
-async def _elsewhere(broker: Broker, request: Request, *, lost: bool) -> Endpoint | None:
-    """Another endpoint to try, or None if there is none, or none came free in time."""
-    if not broker.may_retry(request, lost=lost):
+async def _elsewhere(broker: Broker, request: Request, failure: _Failure | None) -> Endpoint | None:
+    """Another endpoint to try after a failure or a bad answer, or None if there is none, or none came free in time."""
+    lost = failure is not None and failure.lost
+    if (failure is not None and failure.again) or not broker.may_retry(request, lost=lost):
         return None
     try:
         return await broker.retry(request, lost=lost)

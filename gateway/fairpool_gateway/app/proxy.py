@@ -157,10 +157,11 @@ class _Exchange:
                 self._scope["headers"], target.authority.encode(), len(body), self._id, gateway.credential
             )
             if trace is None:
-                return await gateway.client.send(target, request_head(b"POST", path, sent), body, timeouts)
+                head = request_head(b"POST", path, sent)
+                return await gateway.client.send(target, head, body, timeouts, once=request.lost)
             head = request_head(b"POST", path, trace.sends(to.spec, sent))
             try:
-                response = await gateway.client.send(target, head, body, timeouts)
+                response = await gateway.client.send(target, head, body, timeouts, once=request.lost)
             except UpstreamError as error:
                 trace.failed(error)
                 raise

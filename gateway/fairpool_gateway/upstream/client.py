@@ -43,7 +43,13 @@ class Client:
         return self._buffers.held
 
     async def send(
-        self, target: Target, head: bytes, body: bytes | AsyncIterable[bytes], timeouts: Timeouts
+        self,
+        target: Target,
+        head: bytes,
+        body: bytes | AsyncIterable[bytes],
+        timeouts: Timeouts,
+        *,
+        once: bool = False,
     ) -> Response:
         """Send a request; returns when the first byte of the answer's body came, or its end.
 
@@ -52,22 +58,31 @@ class Client:
         out as they are. A body in parts is sent to its end before the answer is waited for.
 
         A pooled connection that dies before a byte of the answer came had most likely been closed while it was
-        idle: such a request is sent once more, on a new connection, if its body can be.
+        idle: such a request is sent once more, on a new connection, if its body can be. `once`: this one is not, and
+        so is sent on a new connection from the start.
 
         Raises:
-            ConnectFailed: no connection, or over TLS none to whom it should be; nothing was sent.
+            ConnectFailed: no connection, or over TLS none to whom it should be; nothing was sent on it.
             UpstreamBroken: the connection was lost, or the answer is no HTTP.
             UpstreamTimedOut: no byte of the body in time.
         """
-        connection = self._pool.take(target)
+        connection = None if once else self._pool.take(target)
         if connection is not None:
             try:
                 return await connection.exchange(head, body, timeouts)
             except UpstreamBroken as broken:
                 if broken.answered or not isinstance(body, bytes):
                     raise
-        connection = await self._connect(target, timeouts.connect)
-        return await connection.exchange(head, body, timeouts)
+        again = connection is not None
+        try:
+            connection = await self._connect(target, timeouts.connect)
+            return await connection.exchange(head, body, timeouts)
+        except ConnectFailed as failed:
+            failed.sent = again
+            raise
+        except UpstreamBroken as broken:
+            broken.again = again
+            raise
 
     async def aclose(self) -> None:
         """Close every connection, in use or not; exchanges under way break."""

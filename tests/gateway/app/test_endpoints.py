@@ -103,3 +103,27 @@ class TestAnEndpointThatDrains:
             await until(lambda: waiting(gateway) == 1)
             gateway.gateway.apply(pool(one=(one, {})))
             assert (await task).usage.completion_tokens == 3
+
+
+class TestNoEndpoint:
+    async def test_requests_wait_for_the_first_one_that_comes_and_then_go_on(self, engines):
+        """As after a pool was scaled to zero."""
+        one, _ = engines
+        async with serving(pool()) as (gateway, ask):
+            tasks = [ask() for _ in range(3)]
+            await until(lambda: waiting(gateway) == 3)
+            gateway.gateway.apply(pool(one=(one, {})))
+            assert [(await task).usage.completion_tokens for task in tasks] == [3] * 3
+
+    async def test_when_the_last_one_leaves_what_it_runs_is_finished_and_the_rest_waits(self, engines):
+        one, other = engines
+        async with serving(pool(one=(one, {}))) as (gateway, ask):
+            runs = ask(extra_headers={"x-engine-fault": "hang-before:0.2"})
+            await until(lambda: in_flight(gateway) == [1])
+            waits = ask()
+            await until(lambda: waiting(gateway) == 1)
+            gateway.gateway.apply(pool())
+            assert (await runs).usage.completion_tokens == 3
+            assert waiting(gateway) == 1
+            gateway.gateway.apply(pool(other=(other, {})))
+            assert (await waits).usage.completion_tokens == 3

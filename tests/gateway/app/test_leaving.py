@@ -127,6 +127,25 @@ class TestWhileItWaits:
             assert nothing_is_left(gateway)
 
 
+class TestHalfClosing:
+    """A tenant that says that it will send no more has left, as it has for other servers: most who do so are gone."""
+
+    async def test_while_it_runs(self, gateway, endpoint):
+        async with running_request(gateway, endpoint) as (line, peer):
+            line.end_sending()
+            await peer.gone()
+            assert await line.rest() == b""
+            await until(lambda: nothing_is_left(gateway))
+
+    async def test_while_it_waits(self, gateway, endpoint):
+        async with running_request(gateway, endpoint), wire(gateway) as line:
+            await line.send(request_bytes(name="b"))
+            await until(lambda: gateway.dispatcher.admission.waiting == 1)
+            line.end_sending()
+            await until(lambda: gateway.dispatcher.admission.waiting == 0)
+            assert await line.rest() == b""
+
+
 class TestBeforeItIsWhole:
     async def test_half_a_body_makes_no_state(self, gateway):
         async with wire(gateway) as line:

@@ -130,6 +130,64 @@ async def test_a_500_is_the_engines_answer_and_is_not_tried_again():
         assert gateway.dispatcher.counts.retried == 0
 
 
+@pytest.mark.parametrize("crashed", ["closes", "is gone"])
+async def test_a_request_that_kills_engines_kills_two_at_most(crashed):
+    """Over connections that were used before, which might have been closed while they were idle."""
+    killed = []
+
+    async def serve(endpoint, peer):
+        await peer.request()
+        while gateway.dispatcher.counts.dispatched <= 3:
+            await peer.answer(b"{}", headers=b"content-type: application/json\r\n")
+            await peer.request()
+        killed.append(endpoint)
+        if crashed == "is gone":
+            endpoint.listener.close()
+        peer.end()
+
+    async def accept(endpoint):
+        async with asyncio.TaskGroup() as connections:
+            while True:
+                connections.create_task(serve(endpoint, await endpoint.accept()))
+
+    async with contextlib.AsyncExitStack() as stack:
+        endpoints = [await stack.enter_async_context(ScriptedEndpoint.listening()) for _ in range(3)]
+        gateway = await stack.enter_async_context(running_gateway(pool()))
+        client = await stack.enter_async_context(tenant(gateway))
+        serving = [asyncio.create_task(accept(endpoint)) for endpoint in endpoints]
+        for endpoint in endpoints:
+            gateway.gateway.apply(pool(f"http://{endpoint.target}"))
+            await ask(client)
+        gateway.gateway.apply(pool(*(f"http://{endpoint.target}" for endpoint in endpoints)))
+        with pytest.raises(openai.InternalServerError) as told:
+            await ask(client)
+        assert told.value.response.headers["x-fairpool-reason"] == "upstream_failed"
+        assert len(killed) == 2
+        assert gateway.in_flight == 0
+        for task in serving:
+            task.cancel()
+        await asyncio.wait(serving)
+
+
+async def test_a_tenant_that_leaves_while_it_waits_for_its_second_try_costs_nobody_anything():
+    async with (
+        running_engine() as engine,
+        running_gateway(pool(refusing_url(), engine.url, slots={"perEndpoint": 1})) as gateway,
+        tenant(gateway) as client,
+        tenant(gateway, "b") as other,
+    ):
+        sick, well = gateway.dispatcher.endpoints
+        slot = well.take(1)
+        tries = asyncio.create_task(ask(other))
+        await until(lambda: gateway.dispatcher.retrying == 1)
+        tries.cancel()
+        await until(lambda: gateway.dispatcher.retrying == 0)
+        assert sick.in_flight == 0
+        slot.give_back()
+        assert (await ask(client)).usage.completion_tokens == 3
+        await until(lambda: gateway.in_flight == 0)
+
+
 async def test_a_tenant_that_leaves_during_its_second_try_frees_the_slot():
     async with (
         running_engine() as engine,

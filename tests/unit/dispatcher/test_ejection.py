@@ -81,6 +81,17 @@ class TestEjection:
         pool.complete(0.0, made, None)
         assert granted(pool.arrive(0.0, request("next", "a"))) == ["next"]
 
+    @pytest.mark.parametrize("other", [[], [replace(spec(1), draining=True)]], ids=["leaves", "drains"])
+    def test_one_that_was_taken_out_is_tried_at_once_when_the_last_other_one(self, other):
+        pool = dispatcher(endpoints=[spec(0), spec(1)])
+        (sick, _) = pool.endpoints
+        sick.health.connect_failed(0.0, may_eject=True)
+        pool.replace_endpoints(1.0, [spec(0), *other])
+        trial, waits = request("trial", "a"), request("waits", "a")
+        assert granted(pool.arrive(1.0, trial)) == ["trial"]
+        assert granted(pool.arrive(1.0, waits)) == []
+        assert granted(pool.connect_failed(2.0, trial)) == ["waits"]
+
     def test_one_that_drains_finishes_and_gets_no_more(self):
         pool = dispatcher(endpoints=[spec(0)])
         made = request("r", "a")
