@@ -141,7 +141,7 @@ class _Child:
 
 async def _spawn(command: Sequence[str]) -> asyncio.subprocess.Process:
     return await asyncio.create_subprocess_exec(
-        *(sys.executable, "-I", "-S", tied.__file__, str(os.getpid())),
+        *(sys.executable, "-I", "-S", tied.__file__, str(os.getpid()), signal.SIGTERM.name),
         *command,
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
