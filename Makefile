@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench bench-scheduler format lock
+.PHONY: help demo test kubernetes lint bench bench-scheduler format lock
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -14,8 +14,11 @@ help:  ## Show this list
 demo: $(READY)  ## Replay real traffic in arrival order and fairly, and show the difference
 	@$(BIN)/fairpool demo
 
-test: $(READY)  ## Run every test
+test: kubernetes  ## Run every test
 	@$(BIN)/pytest
+
+kubernetes: $(READY)  ## Build the tests' Kubernetes, unless it is in the cache or KUBEBUILDER_ASSETS has it
+	@PYTHONPATH=tests $(BIN)/python -m support.cluster.programs
 
 lint: $(READY)  ## Check style, types and layers
 	@$(BIN)/ruff check .
