@@ -65,9 +65,13 @@ class FairPoolStatus(Part):
 
 
 class TenantWeightStatus(Part):
-    """What has become of a TenantWeight: its tenant's name in the pool, and the weight in force there."""
+    """What has become of a TenantWeight: its tenant's name in the pool, and the weight in force there.
+
+    The hash is that of the tenant's own part of the configuration, once a gateway was seen to use it.
+    """
 
     observed_generation: int | None = None
     conditions: tuple[Condition, ...] = ()
     tenant: str | None = None
     weight: int | None = None
+    config_hash: str | None = None

@@ -1,0 +1,91 @@
+"""What has to be written, of all that is wanted: only what is not so already.
+
+What always holds: once everything here has been written, there is nothing more to write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+from fairpool_operator.compile.compiled import Compiled, PoolStatus, Removal, TenantStatus
+from fairpool_operator.compile.pool_status import ENDPOINTS, NEEDED
+from fairpool_operator.differences import difference
+from fairpool_operator.resources import READY, STALLED, Condition, FairPoolStatus, TenantWeightStatus
+from fairpool_operator.view import Object, View, hashed
+
+CONDITIONS: Final = frozenset({*NEEDED, ENDPOINTS, READY, STALLED})
+"""The types of conditions that are the operator's."""
+
+_Status = TypeVar("_Status", FairPoolStatus, TenantWeightStatus)
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """An object to apply, and the paths at which it differs from what is there.
+
+    `uid` is that of what is there, to be named when it is applied, so that nothing else of the name is written; None:
+    nothing of the name is known, so whoever makes it looks first.
+    """
+
+    wanted: Object
+    uid: str | None
+    paths: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What has to be written, in this order."""
+
+    applies: tuple[Apply, ...] = ()
+    removals: tuple[Removal, ...] = ()
+    tenant_statuses: tuple[TenantStatus, ...] = ()
+    pool_status: PoolStatus | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self.applies or self.removals or self.tenant_statuses or self.pool_status)
+
+
+def changes(compiled: Compiled, view: View) -> Changes:
+    """What is wanted and not so."""
+    return Changes(
+        tuple(_applies(compiled.objects, view)),
+        compiled.removals,
+        tuple(each for each in compiled.tenant_statuses if _tenant_differs(each, view)),
+        compiled.pool_status if compiled.pool_status and _pool_differs(compiled.pool_status, view) else None,
+    )
+
+
+def _applies(objects: Iterable[Object], view: View) -> Iterable[Apply]:
+    for wanted in objects:
+        owned = view.owned.get(wanted["kind"])
+        if owned is None:
+            yield Apply(wanted, None, ("metadata",))
+            continue
+        paths = difference(hashed(wanted) if wanted["kind"] == "Secret" else wanted, owned.object())
+        if paths:
+            yield Apply(wanted, owned.uid, paths)
+
+
+def _pool_differs(said: PoolStatus, view: View) -> bool:
+    if view.pool is not None:
+        return _ours(said.status) != _ours(view.pool.status.model_copy(update={"gateway": None}))
+    return view.unread_pool is None or _alike(said.status.conditions) != _alike(view.unread_pool.conditions)
+
+
+def _tenant_differs(said: TenantStatus, view: View) -> bool:
+    for weight in view.weights:
+        if weight.metadata.uid == said.metadata.uid:
+            return _ours(said.status) != _ours(weight.status)
+    before = (each.conditions for each in view.unread_weights if each.metadata.uid == said.metadata.uid)
+    return _alike(said.status.conditions) != _alike(next(before, ()))
+
+
+def _ours(status: _Status) -> _Status:
+    return status.model_copy(update={"conditions": _alike(status.conditions)})
+
+
+def _alike(conditions: Iterable[Condition]) -> tuple[Condition, ...]:
+    """The conditions that the operator writes, in one order; others may have added more."""
+    return tuple(sorted((each for each in conditions if each.type in CONDITIONS), key=lambda each: each.type))

@@ -1,0 +1,118 @@
+"""The one `PoolConfig` of a pool, and how it travels to the gateway.
+
+What always holds: equal resources give equal bytes, whatever their order, so the hash of the configuration says whether
+a gateway has it; keys are in it as digests only; every part that a resource and the configuration both have is passed
+on as it is.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from fairpool_gateway.config import PoolConfig, TenantSettings, dump
+from fairpool_gateway.config.problems import describe
+from fairpool_operator.compile.references import References
+from fairpool_operator.errors import ConfigTooLarge, Invalid
+from fairpool_operator.resources import FairPool, FairPoolSpec
+
+MOST_BYTES: Final = 1_000_000
+"""Of the Secret that holds it: a little less than the API server takes."""
+
+ENGINE_DIRECTORY: Final = "/etc/fairpool/engine"
+AUTHORITY_DIRECTORY: Final = "/etc/fairpool/engine-ca"
+"""Where the gateway's pod has the engines' credential, and the authorities that vouch for them."""
+
+_SHARED: Final = sorted(
+    PoolConfig.model_fields.keys() & FairPoolSpec.model_fields.keys() - {"endpoints", "authentication"}
+)
+_SAID_AS: Final = {"discovery": "endpoints", "endpointTls": "endpoints.tls"}
+"""How a resource calls what the configuration calls otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """A configuration as the gateway gets it, and the hash by which it is known."""
+
+    config: PoolConfig
+    hash: str
+    compressed: bytes
+
+
+def settings_of(pool: FairPool, references: References) -> dict[str, Any]:
+    """What the pool alone says, by the configuration's names.
+
+    Raises:
+        Invalid: its fields do not go together.
+    """
+    fields = _fields(pool, references)
+    _checked(fields)
+    return fields
+
+
+def configured(fields: dict[str, Any], tenants: Iterable[TenantSettings]) -> Packed:
+    """The configuration of a pool and its tenants.
+
+    Raises:
+        Invalid: they do not go together.
+        ConfigTooLarge: one Secret cannot hold it.
+    """
+    config = _checked({**fields, "tenants": tuple(sorted(tenants, key=lambda tenant: tenant.name))})
+    text = dump(config).encode()
+    compressed = gzip.compress(text, mtime=0)
+    if len(compressed) > MOST_BYTES:
+        raise ConfigTooLarge(
+            f"The configuration has {len(compressed):,} bytes, and only {MOST_BYTES:,} fit into a Secret: the last one "
+            f"that did stays in force. Remove TenantWeights or keys ({len(config.tenants):,} tenants, "
+            f"{sum(len(tenant.keys) for tenant in config.tenants):,} keys), or divide the pool."
+        )
+    return Packed(config, digest(text), compressed)
+
+
+def digest(text: bytes) -> str:
+    """By what a configuration, or a part of it, is told from another."""
+    return hashlib.sha256(text).hexdigest()[:16]
+
+
+def _fields(pool: FairPool, references: References) -> dict[str, Any]:
+    spec = pool.spec
+    tls, credential, authentication = spec.endpoints.tls, spec.endpoints.credential_ref, spec.authentication
+    fields: dict[str, Any] = {name: getattr(spec, name) for name in _SHARED}
+    fields["pool"] = pool.metadata.name
+    fields["discovery"] = {
+        "selector": spec.endpoints.selector.written(),
+        "target_ports": [port.written() for port in spec.endpoints.target_ports],
+        "accelerators": spec.endpoints.accelerators.written(),
+        "tls": tls is not None,
+    }
+    fields["authentication"] = {
+        **authentication.model_dump(exclude={"proxy_credential_ref"}, exclude_none=True, by_alias=False),
+        "proxy_credential": references.proxy_credential,
+    }
+    if tls is not None:
+        ca_file = f"{AUTHORITY_DIRECTORY}/{tls.ca_certificate_ref.key}"
+        fields["endpoint_tls"] = {"ca_file": ca_file, "server_name": tls.server_name}
+    if credential is not None:
+        fields["endpoint_credential"] = {"from_file": f"{ENGINE_DIRECTORY}/{credential.key}"}
+    return fields
+
+
+def _checked(fields: dict[str, Any]) -> PoolConfig:
+    try:
+        return PoolConfig.model_validate(fields)
+    except ValidationError as error:
+        problems = describe(error, {}, "spec")
+    # Outside the handler, so that no traceback shows the validation error, which quotes the resource.
+    raise Invalid(" ".join(f"{_in_the_resource(problem)}." for problem in problems))
+
+
+def _in_the_resource(problem: str) -> str:
+    """The problem, at its place in the resource."""
+    path, separator, rest = problem.partition(": ")
+    first, dot, more = path.partition(".")
+    return f"spec.{_SAID_AS.get(first, first)}{dot}{more}{separator}{rest}"

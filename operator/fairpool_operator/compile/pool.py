@@ -1,0 +1,118 @@
+"""One decision about one pool: from what is there to what is wanted and said.
+
+What always holds: the same view gives the same decision, and nothing that the API server admits makes it fail. What
+cannot be used is said in a condition and changes nothing: the last good configuration stays in force, and what runs
+runs on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from fairpool_operator.compile.compiled import Compiled, Event, PoolStatus, TenantStatus
+from fairpool_operator.compile.config import Packed, configured, settings_of
+from fairpool_operator.compile.events import events
+from fairpool_operator.compile.gateways import live_report
+from fairpool_operator.compile.ownership import ownership, taken
+from fairpool_operator.compile.pool_status import Facts, pool_status
+from fairpool_operator.compile.references import References, resolve
+from fairpool_operator.compile.settings import Settings
+from fairpool_operator.compile.tenant_status import InForce, tenant_status, without_pool
+from fairpool_operator.compile.tenants import Judged, judge
+from fairpool_operator.compile.unread import unread_pool, unread_weight
+from fairpool_operator.compile.wanted import is_awaited, kinds_of, removals_of, wanted
+from fairpool_operator.errors import Refused
+from fairpool_operator.resources import FairPool
+from fairpool_operator.view import View
+
+
+def compile_pool(view: View, settings: Settings, now: datetime) -> Compiled:
+    """What is wanted for a pool, and what is to be said about it and its TenantWeights."""
+    if view.pool is not None:
+        compiled = _with_pool(view.pool, view, settings, now)
+    elif view.unread_pool is not None:
+        said = PoolStatus(view.unread_pool.metadata, unread_pool(view.unread_pool, now))
+        compiled = Compiled(pool_status=said, events=_pool_events(view, said))
+    else:
+        compiled = _without_pool(view, now)
+    unread = tuple(TenantStatus(each.metadata, unread_weight(each, now)) for each in view.unread_weights)
+    told = (*compiled.events, *_tenant_events(view, unread))
+    return replace(compiled, tenant_statuses=(*compiled.tenant_statuses, *unread), events=told)
+
+
+def _with_pool(pool: FairPool, view: View, settings: Settings, now: datetime) -> Compiled:
+    if pool.metadata.deletion_timestamp is not None:
+        return Compiled()
+    references = resolve(pool, view)
+    judged = judge(pool, view, settings, now)
+    packed, refused = _packed(pool, references, judged)
+    owners = ownership(pool, view)
+    facts = Facts(
+        references=references,
+        refused=refused,
+        taken=taken(pool, view, owners, kinds_of(pool)),
+        owners=owners,
+        packed=packed,
+        is_awaited=is_awaited(references, refused, owners, packed),
+    )
+    said = PoolStatus(pool.metadata, pool_status(pool, view, facts, judged, now))
+    tenants = _tenant_statuses(pool, view, facts, judged, now)
+    ends = [each.keys.next_end for each in judged if each.keys.next_end is not None]
+    return Compiled(
+        config=packed.config if packed else None,
+        config_hash=packed.hash if packed else None,
+        objects=wanted(pool, facts, settings),
+        removals=removals_of(pool, view, facts),
+        pool_status=said,
+        tenant_statuses=tenants,
+        events=(*_pool_events(view, said), *_tenant_events(view, tenants)),
+        changes_at=min(ends, default=None),
+    )
+
+
+def _packed(pool: FairPool, references: References, judged: Sequence[Judged]) -> tuple[Packed | None, Refused | None]:
+    """The pool's configuration, or why there is none: it is refused, or its references are not resolved yet."""
+    needs_proxy = pool.spec.authentication.type == "TrustedHeader" and references.proxy_credential is None
+    if needs_proxy and references.problems:
+        return None, None
+    try:
+        fields = settings_of(pool, references)
+        return configured(fields, (each.settings for each in judged if each.settings is not None)), None
+    except Refused as refused:
+        return None, refused
+
+
+def _tenant_statuses(
+    pool: FairPool, view: View, facts: Facts, judged: Sequence[Judged], now: datetime
+) -> tuple[TenantStatus, ...]:
+    report = live_report(pool, view)
+    newest = facts.packed is not None and report is not None and report.config_hash == facts.packed.hash
+    kept_back = facts.refused or next(iter(facts.references.problems), None) if facts.packed is None else None
+    in_force = InForce(is_newest=newest, kept_back=kept_back)
+    return tuple(TenantStatus(each.resource.metadata, tenant_status(each, view.key, in_force, now)) for each in judged)
+
+
+def _without_pool(view: View, now: datetime) -> Compiled:
+    statuses = tuple(
+        TenantStatus(each.metadata, without_pool(each, view.key, now))
+        for each in sorted(view.weights, key=lambda each: each.metadata.age)
+        if each.metadata.deletion_timestamp is None
+    )
+    return Compiled(tenant_statuses=statuses, events=_tenant_events(view, statuses))
+
+
+def _pool_events(view: View, said: PoolStatus) -> tuple[Event, ...]:
+    before = view.pool.status.conditions if view.pool else view.unread_pool.conditions if view.unread_pool else ()
+    return tuple(events("FairPool", said.metadata, said.status.conditions, before))
+
+
+def _tenant_events(view: View, statuses: Sequence[TenantStatus]) -> tuple[Event, ...]:
+    before = {each.metadata.uid: each.status.conditions for each in view.weights}
+    before |= {each.metadata.uid: each.conditions for each in view.unread_weights}
+    return tuple(
+        event
+        for each in statuses
+        for event in events("TenantWeight", each.metadata, each.status.conditions, before[each.metadata.uid])
+    )

@@ -1,0 +1,114 @@
+"""What is said about a pool.
+
+What always holds: only a refused spec, a name that is taken or a reference that cannot be used stalls a pool; one
+without endpoints is healthy (it is scaled to zero). What its gateway says counts only while that gateway is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from fairpool_operator.compile.config import Packed
+from fairpool_operator.compile.gateways import AVAILABLE, ENDPOINTS, endpoints_finding, gateway_finding, live_report
+from fairpool_operator.compile.objects import url_of
+from fairpool_operator.compile.ownership import Ownership
+from fairpool_operator.compile.references import References
+from fairpool_operator.compile.tenants import Judged
+from fairpool_operator.errors import NameTaken, Refused
+from fairpool_operator.resources import (
+    EndpointCounts,
+    FairPool,
+    FairPoolStatus,
+    Finding,
+    GatewayReport,
+    conditions,
+    summarise,
+)
+from fairpool_operator.view import View
+
+ACCEPTED, RESOLVED, PROGRAMMED = "Accepted", "ResolvedRefs", "Programmed"
+NEEDED = (ACCEPTED, RESOLVED, AVAILABLE, PROGRAMMED)
+STALLING = (ACCEPTED, RESOLVED)
+
+__all__ = ["ACCEPTED", "ENDPOINTS", "NEEDED", "PROGRAMMED", "RESOLVED", "STALLING", "Facts", "pool_status"]
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What was found about a pool before anything is said about it.
+
+    Attributes:
+        references: what its references came to.
+        refused: why it is refused.
+        taken: why the names of its objects cannot be had.
+        owners: whose those objects are.
+        packed: its configuration; None where the last one stays.
+        is_awaited: its gateway is not there and not made yet.
+    """
+
+    references: References
+    refused: Refused | None
+    taken: NameTaken | None
+    owners: Ownership
+    packed: Packed | None
+    is_awaited: bool
+
+
+def pool_status(pool: FairPool, view: View, facts: Facts, tenants: Iterable[Judged], now: datetime) -> FairPoolStatus:
+    """What is to be said about the pool."""
+    report = live_report(pool, view)
+    shares = [judged.settings.weight or 0 for judged in tenants if judged.settings is not None]
+    found = (
+        _accepted(facts, len(shares)),
+        _resolved(facts.references),
+        endpoints_finding(report),
+        gateway_finding(view, facts.owners, facts.taken, is_awaited=facts.is_awaited),
+        _programmed(facts, report),
+    )
+    serves = f"Tenants are served at {url_of(pool)}."
+    ready = "The pool is suspended: every request is refused." if pool.spec.suspend else serves
+    summed_up = summarise(found, needed=NEEDED, stalling=STALLING, ready_message=ready)
+    return FairPoolStatus(
+        observed_generation=pool.metadata.generation,
+        conditions=conditions(summed_up, before=pool.status.conditions, generation=pool.metadata.generation, now=now),
+        url=url_of(pool),
+        endpoints=report
+        and EndpointCounts(
+            ready=report.endpoints_ready, total=report.endpoints_total, draining=report.endpoints_draining
+        ),
+        accelerators=report and report.accelerators,
+        tenants=len(shares),
+        total_weight=sum(shares),
+        config_hash=facts.packed.hash if facts.packed else pool.status.config_hash,
+    )
+
+
+def _accepted(facts: Facts, tenants: int) -> Finding:
+    refused = facts.refused or facts.taken
+    if refused is not None:
+        return Finding(ACCEPTED, holds=False, reason=refused.reason, message=str(refused))
+    share = "1 tenant shares" if tenants == 1 else f"{tenants} tenants share"
+    return Finding(ACCEPTED, holds=True, reason="Accepted", message=f"{share} the pool.")
+
+
+def _resolved(references: References) -> Finding:
+    if references.problems:
+        message = " ".join(map(str, references.problems))
+        return Finding(RESOLVED, holds=False, reason=references.problems[0].reason, message=message)
+    return Finding(RESOLVED, holds=True, reason="Resolved", message="Every Secret that the pool names can be used.")
+
+
+def _programmed(facts: Facts, report: GatewayReport | None) -> Finding:
+    if facts.packed is None:
+        reason = facts.refused.reason if facts.refused else "ReferencesNotResolved"
+        message = "The gateway keeps its last configuration until the pool is accepted and its references are resolved."
+        return Finding(PROGRAMMED, holds=False, reason=reason, message=message)
+    if report is None:
+        message = "No gateway says yet which configuration it uses."
+        return Finding(PROGRAMMED, holds=None, reason="GatewayNotReporting", message=message)
+    if report.config_hash != facts.packed.hash:
+        message = "The gateway does not use the newest configuration yet."
+        return Finding(PROGRAMMED, holds=None, reason="Pending", message=message)
+    return Finding(PROGRAMMED, holds=True, reason="Programmed", message="The gateway uses the newest configuration.")

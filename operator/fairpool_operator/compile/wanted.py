@@ -1,0 +1,90 @@
+"""Which of a pool's objects are to be there now.
+
+What always holds: a refused spec changes nothing. While the name of one object is somebody else's nothing new is made,
+for a foreign account, role or Secret of that name must get no right and be given to no pod; what is there already is
+kept up to date. A pod that mounts a Secret is not made, nor changed, while that Secret cannot be used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from fairpool_operator.compile.compiled import Removal
+from fairpool_operator.compile.config import Packed
+from fairpool_operator.compile.objects import (
+    config_secret,
+    deployment,
+    network_policy,
+    role,
+    role_binding,
+    service,
+    service_account,
+)
+from fairpool_operator.compile.ownership import Ownership, Standing
+from fairpool_operator.compile.pool_status import Facts
+from fairpool_operator.compile.references import References
+from fairpool_operator.compile.settings import Settings
+from fairpool_operator.errors import ConfigTooLarge, Refused
+from fairpool_operator.resources import FairPool
+from fairpool_operator.view import OWNED_KINDS, Object, View
+
+_OPTIONAL: Final = "NetworkPolicy"
+
+
+def kinds_of(pool: FairPool) -> frozenset[str]:
+    """The kinds of the objects that the pool asks for."""
+    asks_for_policy = pool.spec.gateway.network_policy is not None
+    return frozenset(kind for kind in OWNED_KINDS if kind != _OPTIONAL or asks_for_policy)
+
+
+def wanted(pool: FairPool, facts: Facts, settings: Settings) -> tuple[Object, ...]:
+    """The objects that are to be there, in the order in which they are made."""
+    if _changes_nothing(facts):
+        return ()
+    writable = {Standing.OURS} if facts.taken else {Standing.OURS, Standing.ABSENT}
+    made = (each for each in _all(pool, facts, settings) if facts.owners.of(each["kind"]) in writable)
+    return tuple(
+        each for each in made if each["kind"] != "Deployment" or _may_run(facts.references, facts.owners, facts.packed)
+    )
+
+
+def removals_of(pool: FairPool, view: View, facts: Facts) -> tuple[Removal, ...]:
+    """The pool's objects that it asks for no more."""
+    if _changes_nothing(facts):
+        return ()
+    kept = kinds_of(pool)
+    return tuple(
+        Removal(kind, view.owned[kind].namespace, view.owned[kind].name, view.owned[kind].uid)
+        for kind in facts.owners.kinds(Standing.OURS)
+        if kind not in kept
+    )
+
+
+def is_awaited(references: References, refused: Refused | None, owners: Ownership, packed: Packed | None) -> bool:
+    """Whether the gateway is not there, and has to wait for somebody to do something."""
+    if owners.of("Deployment") is not Standing.ABSENT:
+        return False
+    return refused is not None or not _may_run(references, owners, packed)
+
+
+def _changes_nothing(facts: Facts) -> bool:
+    """Of a spec that is too large for one Secret all but that Secret is as good as any."""
+    return facts.refused is not None and not isinstance(facts.refused, ConfigTooLarge)
+
+
+def _may_run(references: References, owners: Ownership, packed: Packed | None) -> bool:
+    has_config = packed is not None or owners.of("Secret") is Standing.OURS
+    return has_config and not references.problems
+
+
+def _all(pool: FairPool, facts: Facts, settings: Settings) -> Iterator[Object]:
+    yield service_account(pool)
+    yield role(pool)
+    yield role_binding(pool)
+    if facts.packed is not None:
+        yield config_secret(pool, facts.packed)
+    yield service(pool)
+    if pool.spec.gateway.network_policy is not None:
+        yield network_policy(pool, pool.spec.gateway.network_policy)
+    yield deployment(pool, settings)
