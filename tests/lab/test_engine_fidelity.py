@@ -30,6 +30,9 @@ MAY_BE_MISSING = {
 }  # fmt: skip
 """Fields that no client reads."""
 
+CUT, LONG = "...(cut)...", "x" * 100_000
+"""What stands in a recorded request for a text that is too long for the model, and such a text."""
+
 LIBRARY_WORDS = {"err_bad_json", "err_json_array", "err_temp_type", "err_empty", "err_no_messages"}
 
 
@@ -54,7 +57,7 @@ def recorded(name: str) -> Exchange:
         method=method,
         path=path,
         request_headers={"content-type": "application/json"} | json.loads(extra.lower() or "{}"),
-        request_body=sent.removeprefix("> "),
+        request_body=sent.removeprefix("> ").replace(CUT, LONG),
         status=int(answer.split()[1]),
         headers=dict(line.removeprefix("< ").split(": ", 1) for line in headers),
         body=body,
