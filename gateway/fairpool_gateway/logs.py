@@ -11,7 +11,7 @@ import logging
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import Any, Final, TextIO
 
@@ -29,13 +29,13 @@ _QUIET: Final = ("uvicorn", "watchfiles", "asyncio", "httpx", "urllib3", "opente
 _COUNT: Final = "count"
 
 
-def set_up(stream: TextIO, form: str, level: str) -> None:
-    """Log to a stream from now on, as `text` or `json`, whatever has at least this level."""
+def set_up(stream: TextIO, form: str, level: str, *, quiet: Iterable[str] = ()) -> None:
+    """Log to a stream from now on, as `text` or `json`, whatever has at least this level; of `quiet` only warnings."""
     handler = CollapsingHandler(stream)
     handler.setFormatter(JsonFormatter() if form == "json" else TextFormatter())
     least = logging.getLevelNamesMapping()[level.upper()]
     logging.basicConfig(level=least, handlers=[handler])
-    for library in _QUIET:
+    for library in (*_QUIET, *quiet):
         logging.getLogger(library).setLevel(max(least, logging.WARNING))
 
 

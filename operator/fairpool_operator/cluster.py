@@ -12,12 +12,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Final
+from typing import Final
 
 import aiohttp
 from kubernetes.aio.client import ApiClient, Configuration
 from kubernetes.aio.config import ConfigException, load_incluster_config, load_kube_config
 
+from fairpool_operator.differences import MANAGER
 from fairpool_operator.errors import (
     CannotStart,
     ClusterUnavailable,
@@ -26,11 +27,8 @@ from fairpool_operator.errors import (
     NotThere,
     RejectedByServer,
 )
+from fairpool_operator.view import Object
 
-Object = dict[str, Any]
-"""A resource as the API has it."""
-
-FIELD_MANAGER: Final = "fairpool-operator"
 _LIST_SECONDS: Final = 60.0
 _PAGE: Final = 500
 
@@ -105,7 +103,7 @@ async def connect(kubeconfig: Path | None, *, guard: Callable[[], None] | None =
     if guard is not None:
         configuration.trace_configs = [_guarding(guard)]
     client = ApiClient(configuration)
-    client.user_agent = FIELD_MANAGER
+    client.user_agent = MANAGER
     return client
 
 
@@ -180,7 +178,7 @@ class Cluster:
         """
         metadata = wanted["metadata"]
         path = kind.path(metadata.get("namespace"), metadata["name"]) + ("/status" if status else "")
-        query = {"fieldManager": FIELD_MANAGER, "force": "true"}
+        query = {"fieldManager": MANAGER, "force": "true"}
         return await self._write("PATCH", path, wanted, query=query, content="application/apply-patch+yaml")
 
     async def create(self, kind: Kind, wanted: Object) -> Object:
@@ -190,7 +188,7 @@ class Cluster:
             Conflict: there is one.
         """
         path = kind.path(wanted["metadata"].get("namespace"))
-        return await self._write("POST", path, wanted, query={"fieldManager": FIELD_MANAGER})
+        return await self._write("POST", path, wanted, query={"fieldManager": MANAGER})
 
     async def replace(self, kind: Kind, wanted: Object) -> Object:
         """Put an object in the place of the version that it names.
@@ -200,7 +198,7 @@ class Cluster:
         """
         metadata = wanted["metadata"]
         path = kind.path(metadata.get("namespace"), metadata["name"])
-        return await self._write("PUT", path, wanted, query={"fieldManager": FIELD_MANAGER})
+        return await self._write("PUT", path, wanted, query={"fieldManager": MANAGER})
 
     async def delete(self, kind: Kind, namespace: str | None, name: str, uid: str) -> None:
         """Remove this very object; one that is gone, or of another uid, is none of ours."""

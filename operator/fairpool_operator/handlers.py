@@ -21,7 +21,8 @@ from typing import Any, Final
 
 import kopf
 
-from fairpool_operator.cluster import Kind, Object, credentials
+from fairpool_operator.cluster import Kind, credentials
+from fairpool_operator.view import Object
 
 log = logging.getLogger(__name__)
 

@@ -20,8 +20,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
-from fairpool_operator.cluster import LEASE, Cluster, Object
+from fairpool_operator.cluster import LEASE, Cluster
 from fairpool_operator.errors import Conflict, Forbidden, NotLeading, OperatorError
+from fairpool_operator.view import Object
 
 log = logging.getLogger(__name__)
 

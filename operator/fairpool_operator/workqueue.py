@@ -75,12 +75,6 @@ class Schedule(Generic[Key]):
         """When a key that nobody works on is due next; None if there is none."""
         return min((at for key, at in self._due.items() if key not in self._worked_on), default=None)
 
-    def clear(self) -> None:
-        """Forget every key that waits, and every failure."""
-        self._due.clear()
-        self._heap.clear()
-        self._failures.clear()
-
 
 class WorkQueue(Generic[Key]):
     """A schedule on the event loop, for any number of workers. To be made on the loop that it is used on."""
@@ -89,6 +83,7 @@ class WorkQueue(Generic[Key]):
         self._schedule = Schedule[Key]()
         self._loop = asyncio.get_running_loop()
         self._changed = asyncio.Event()
+        self._closed = False
         self._chance = chance
 
     def __len__(self) -> int:
@@ -99,9 +94,9 @@ class WorkQueue(Generic[Key]):
         self._schedule.add(key, self._loop.time() + after)
         self._changed.set()
 
-    async def take(self) -> Key:
-        """Wait for a key that is due."""
-        while True:
+    async def take(self) -> Key | None:
+        """Wait for a key that is due; None once the queue is closed."""
+        while not self._closed:
             key = self._schedule.take(self._loop.time())
             if key is not None:
                 return key
@@ -112,12 +107,14 @@ class WorkQueue(Generic[Key]):
                     await self._changed.wait()
             except TimeoutError:
                 continue
+        return None
 
     def done(self, key: Key, *, failed: bool) -> None:
         """A key that was taken has been worked on; one that failed comes back later."""
         self._schedule.done(key, self._loop.time(), failed=failed, spread=self._chance())
         self._changed.set()
 
-    def clear(self) -> None:
-        """Forget what waits: somebody else works on it from now on."""
-        self._schedule.clear()
+    def close(self) -> None:
+        """Hand out nothing more."""
+        self._closed = True
+        self._changed.set()

@@ -184,8 +184,11 @@ class TestOnTheEventLoop:
             queue.add(key)
         assert sorted(await asyncio.gather(*workers)) == ["a", "b", "c"]
 
-    async def test_what_waits_can_be_left_to_another_process(self):
+    async def test_a_queue_that_is_closed_hands_out_nothing_more_to_whoever_waits(self):
         queue = WorkQueue[str]()
+        worker = asyncio.create_task(queue.take())
+        await asyncio.sleep(0)
+        queue.close()
         queue.add("a")
-        queue.clear()
-        assert len(queue) == 0
+        assert await worker is None
+        assert await queue.take() is None

@@ -92,6 +92,10 @@ class Store:
         """Every pool that is there, or that a TenantWeight refers to."""
         return frozenset(PoolKey(*name) for name in self._pools.names()) | self._weights_of_pool.keys()
 
+    def counts(self) -> tuple[int, int]:
+        """How many FairPools and TenantWeights there are."""
+        return len(self._pools), len(self._weights)
+
     def view(self, key: PoolKey) -> View:
         """Everything that a decision about this pool depends on."""
         pool = self._pools.get(key)

@@ -1,0 +1,123 @@
+"""One look at one pool: what is wanted is compared with what is there, and the difference is written.
+
+What always holds: a look can be broken off anywhere and begun again; it ends with everything as wanted or with an
+error; where nothing differs nothing is written. A pool's objects are there before anything is said about them, so a
+status never runs ahead of the cluster.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from typing import Final
+
+from fairpool_operator.cluster import EVENT, FAIR_POOL, OWNED, TENANT_WEIGHT, Cluster, Kind
+from fairpool_operator.compile import Apply, Event, Settings, changes, compile_pool
+from fairpool_operator.errors import Conflict, Forbidden, NotThere
+from fairpool_operator.store import Store
+from fairpool_operator.view import Object, PoolKey, View
+
+log = logging.getLogger(__name__)
+
+REPORTER: Final = "fairpool.dev/operator"
+_KINDS: Final = {kind.name: kind for kind in OWNED}
+
+
+class Reconciler:
+    """Looks at pools. Errors of the cluster come out as they are: whoever called tries again."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        store: Store,
+        settings: Settings,
+        *,
+        identity: str,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._cluster = cluster
+        self._store = store
+        self._settings = settings
+        self._identity = identity
+        self._now = now
+
+    async def reconcile(self, key: PoolKey) -> float | None:
+        """Make everything as it is wanted; returns in how many seconds time alone will change that, None if never.
+
+        Raises:
+            ClusterError: something could not be written; what was written before stays.
+        """
+        now = self._now()
+        compiled = compile_pool(self._store.view(key), self._settings, now)
+        if await self._meet_strangers(compiled.objects, self._store.view(key)):
+            compiled = compile_pool(self._store.view(key), self._settings, now)
+        wanted = changes(compiled, self._store.view(key))
+        for each in wanted.applies:
+            await self._apply(each, key)
+        for removal in wanted.removals:
+            await self._cluster.delete(_KINDS[removal.kind], removal.namespace, removal.name, removal.uid)
+        for tenant in wanted.tenant_statuses:
+            await self._say(TENANT_WEIGHT, tenant.body())
+        if wanted.pool_status is not None:
+            await self._say(FAIR_POOL, wanted.pool_status.body())
+        for event in compiled.events:
+            await self._tell(event)
+        return None if compiled.changes_at is None else max(0.0, (compiled.changes_at - now).total_seconds())
+
+    async def _meet_strangers(self, objects: Iterable[Object], view: View) -> bool:
+        """Look for objects that nobody labelled as the pool's, under the names of those that are to be made."""
+        met = False
+        for wanted in objects:
+            if wanted["kind"] in view.owned:
+                continue
+            metadata = wanted["metadata"]
+            there = await self._cluster.get(_KINDS[wanted["kind"]], metadata["namespace"], metadata["name"])
+            if there is not None:
+                self._store.put(wanted["kind"], {**there, "kind": wanted["kind"]})
+                met = True
+        return met
+
+    async def _apply(self, change: Apply, key: PoolKey) -> None:
+        kind = _KINDS[change.wanted["kind"]]
+        metadata = dict(change.wanted["metadata"])
+        if change.uid is not None:
+            metadata["uid"] = change.uid
+        log.info("pool %s: %s %s, at %s", key, kind.name, metadata["name"], ", ".join(change.paths[:8]))
+        self._store.put(kind.name, await self._cluster.apply(kind, {**change.wanted, "metadata": metadata}))
+
+    async def _say(self, kind: Kind, body: Object) -> None:
+        """Write a status; a resource that is gone, or another of its name, is none that it is about."""
+        try:
+            self._store.put(kind.name, await self._cluster.apply(kind, body, status=True))
+        except (NotThere, Conflict) as problem:
+            log.info("nothing to say it about any more: %s", problem)
+
+    async def _tell(self, event: Event) -> None:
+        """Tell people; an Event that was told before is not told again, and none keeps a pool from being served."""
+        metadata = event.metadata
+        body = {
+            "apiVersion": EVENT.api_version,
+            "kind": EVENT.name,
+            "metadata": {"name": event.name, "namespace": metadata.namespace},
+            "eventTime": self._now().strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+            "reportingController": REPORTER,
+            "reportingInstance": self._identity[:128],
+            "type": "Warning",
+            "reason": event.reason,
+            "action": "Reconcile",
+            "note": event.message,
+            "regarding": {
+                "apiVersion": FAIR_POOL.api_version,
+                "kind": event.kind,
+                "name": metadata.name,
+                "namespace": metadata.namespace,
+                "uid": metadata.uid,
+            },
+        }
+        try:
+            await self._cluster.create(EVENT, body)
+        except Conflict:
+            return
+        except (Forbidden, NotThere) as problem:
+            log.warning("an Event could not be told: %s", problem)
