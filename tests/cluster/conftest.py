@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from support.cluster.client import running_client
 from support.cluster.control_plane import ControlPlane
+from support.cluster.definitions import install
 from support.cluster.kubectl import Kubectl
 from support.cluster.namespaces import new_namespace
 from support.cluster.programs import Programs
@@ -59,6 +60,12 @@ async def admin(control_plane):
     """A client that may do everything."""
     async with running_client(control_plane.access) as client:
         yield client
+
+
+@pytest.fixture
+async def crds(admin):
+    """FairPool and TenantWeight can be made. They stay, for all tests."""
+    await install(admin)
 
 
 @pytest.fixture

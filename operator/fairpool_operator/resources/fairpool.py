@@ -20,7 +20,7 @@ from fairpool_gateway.config import (
 from fairpool_gateway.config.names import HeaderName, ModelName, ServerName
 from fairpool_gateway.config.paths import ExtraPath
 from fairpool_gateway.config.quantities import Count, Truth
-from fairpool_gateway.config.settings import Weight
+from fairpool_gateway.config.settings import Overtaking, Weight
 from fairpool_operator.resources.deployment import GatewaySettings
 from fairpool_operator.resources.metadata import Metadata
 from fairpool_operator.resources.part import Part
@@ -55,7 +55,6 @@ class Accelerators(Part):
         "habana.ai/gaudi",
         "google.com/tpu",
         "aws.amazon.com/neuron",
-        "aws.amazon.com/neuroncore",
     )
 
 
@@ -111,6 +110,7 @@ class FairPoolSpec(Part):
     authentication: Authentication = Authentication()
     allowed_tenants: AllowedTenants = AllowedTenants()
     default_weight: Weight = 100
+    overtaking: Overtaking = "Refuse"
     suspend: Truth = False
     gateway: GatewaySettings = GatewaySettings()
 

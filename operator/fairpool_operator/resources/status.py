@@ -20,7 +20,7 @@ class Condition(Part):
     observed_generation: int | None = None
     last_transition_time: str
     reason: str
-    message: str = ""
+    message: str
 
 
 class EndpointCounts(Part):
