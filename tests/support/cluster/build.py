@@ -6,8 +6,6 @@ built twice, by however many clones. Two builds never run at once: who comes sec
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import hashlib
 import os
 import re
@@ -16,19 +14,15 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from support.built import BuildFailed, alone, cache_directory, say
 from support.cluster.progress import Progress
 from support.cluster.toolchain import Go, toolchain
 
 SOURCES: Final = Path(__file__).parents[2] / "cluster" / "kubernetes"
 _UNUSED_SECONDS: Final = 30 * 24 * 3600.0
-
-
-class BuildFailed(Exception):
-    """The Go compiler did not build it; says what the compiler said."""
 
 
 def kubernetes(sources: Path = SOURCES, cache: Path | None = None) -> Path:
@@ -40,7 +34,7 @@ def kubernetes(sources: Path = SOURCES, cache: Path | None = None) -> Path:
     """
     cache = cache or cache_directory()
     cache.mkdir(parents=True, exist_ok=True)
-    with _alone(cache / "build.lock"):
+    with alone(cache / "build.lock", "Kubernetes"):
         go = toolchain(sources, cache, say)
         version = release(sources)
         flags = _flags(version)
@@ -52,23 +46,12 @@ def kubernetes(sources: Path = SOURCES, cache: Path | None = None) -> Path:
     return program
 
 
-def cache_directory() -> Path:
-    """Where the project keeps what it built, outside of any clone: under XDG_CACHE_HOME, or ~/.cache."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fairpool"
-
-
 def release(sources: Path = SOURCES) -> str:
     """The release of Kubernetes that the sources are built from, such as `v1.37.2`."""
     found = re.search(r"^\s*(?:require )?k8s\.io/kubernetes (v\S+)$", (sources / "go.mod").read_text(), re.MULTILINE)
     if found is None:
         raise BuildFailed(f"{sources / 'go.mod'} does not require k8s.io/kubernetes")
     return found[1]
-
-
-def say(words: str) -> None:
-    """Tell whoever waits for the build, at once."""
-    sys.stderr.write(words + "\n")
-    sys.stderr.flush()
 
 
 def _flags(version: str) -> list[str]:
@@ -114,15 +97,3 @@ def _forget_unused(cache: Path) -> None:
     for home in cache.glob("kubernetes-*"):
         if time.time() - home.stat().st_mtime > _UNUSED_SECONDS:
             shutil.rmtree(home, ignore_errors=True)
-
-
-@contextlib.contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    """Hold the lock; the kernel lets it go should this process die."""
-    with path.open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            say("Somebody else builds Kubernetes already: waiting for it")
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
