@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test kubernetes lint bench bench-scheduler format lock
+.PHONY: help demo test kubernetes test-engine engine lint bench bench-scheduler format lock
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -14,11 +14,17 @@ help:  ## Show this list
 demo: $(READY)  ## Replay real traffic in arrival order and fairly, and show the difference
 	@$(BIN)/fairpool demo
 
-test: kubernetes  ## Run every test
+test: kubernetes  ## Run every test but those of test-engine
 	@$(BIN)/pytest
 
 kubernetes: $(READY)  ## Build the tests' Kubernetes, unless it is in the cache or KUBEBUILDER_ASSETS has it
 	@PYTHONPATH=tests $(BIN)/python -m support.cluster.programs
+
+test-engine: engine  ## Run the tests that have a real engine, llama.cpp's server, behind the gateway
+	@$(BIN)/pytest tests/engine
+
+engine: $(READY)  ## Build that engine, unless it is in the cache (needs cmake and a C++ compiler)
+	@PYTHONPATH=tests $(BIN)/python -m support.llama.build
 
 lint: $(READY)  ## Check style, types and layers
 	@$(BIN)/ruff check .
