@@ -185,6 +185,12 @@ class BodyTooLarge(Refused):
     status, reason, type = 413, "body_too_large", "invalid_request_error"
 
 
+class HeadersTooLarge(Refused):
+    """The headers exceed what is borne, before anything else of the request is known."""
+
+    status, reason, type = 431, "headers_too_large", "invalid_request_error"
+
+
 class QueueFull(Refused):
     """As much as may wait, of this tenant or in this pool, waits already."""
 

@@ -12,9 +12,7 @@ from support.scripted_endpoint import until
 
 from fairpool_gateway.app.admin import admin_routes
 from fairpool_gateway.app.gateway import Gateway
-from fairpool_gateway.app.proxy import Proxy
-from fairpool_gateway.app.routes import tenant_routes
-from fairpool_gateway.app.server import http_server, listen
+from fairpool_gateway.app.server import http_server, listen, tenant_server
 from fairpool_gateway.config import PoolConfig
 from fairpool_gateway.dispatcher import Dispatcher
 
@@ -63,10 +61,7 @@ class RunningGateway:
 async def running_gateway(config: PoolConfig, **options: Any) -> AsyncIterator[RunningGateway]:
     """Serve a pool until the block ends; `options` go to `Gateway`."""
     gateway = Gateway(config, **options)
-    servers = (
-        http_server(Proxy(gateway, tenant_routes(gateway)), certificate=gateway.certificate),
-        http_server(admin_routes(gateway)),
-    )
+    servers = (tenant_server(gateway), http_server(admin_routes(gateway)))
     try:
         ports = [await start(server) for server in servers]
         yield RunningGateway(gateway, *ports, "http" if gateway.certificate is None else "https")

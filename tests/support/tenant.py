@@ -99,9 +99,9 @@ class Wire:
 
 
 @contextlib.asynccontextmanager
-async def wire(gateway: RunningGateway) -> AsyncIterator[Wire]:
-    """A connection to the tenants' port."""
-    reader, writer = await asyncio.open_connection("127.0.0.1", gateway.port)
+async def wire(gateway: RunningGateway, port: int | None = None) -> AsyncIterator[Wire]:
+    """A connection to the tenants' port, or to another one."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port or gateway.port)
     try:
         yield Wire(reader, writer)
     finally:

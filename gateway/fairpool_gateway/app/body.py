@@ -60,6 +60,8 @@ class Bodies:
                     raise TenantGone
                 piece: bytes = message["body"]
                 more: bool = message["more_body"]
+                if more and not piece:
+                    raise InvalidRequest("The chunks of the body cannot be told apart.")
                 length += len(piece)
                 if length > most:
                     raise too_large

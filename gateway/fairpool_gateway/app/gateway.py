@@ -119,6 +119,12 @@ class Gateway:
         fields = {"request": request, "tenant": tenant, "reason": refusal.reason}
         log.info("request %s of tenant %s was refused: %s", request, tenant, refusal.reason, extra=fields)
 
+    def turned_away(self, refusal: Refused) -> bytes:
+        """Note the refusal of what has not become a request; returns the id that it gets."""
+        made = self.new_request_id().encode()
+        self.refused(refusal, None, made)
+        return made
+
     def target_of(self, spec: EndpointSpec) -> Target:
         """Where an endpoint listens, and over TLS how it proves itself."""
         return Target(spec.host, spec.port, self._tls if spec.over_tls else None)

@@ -3,6 +3,10 @@
 uvicorn with httptools takes headers of any size and waits for their end for ever. Here a head above `MAX_HEAD` is
 answered with 431, a head that is not complete after `HEAD_SECONDS` ends its connection, and so does a connection that
 sends nothing at all. Beyond `most_connections` a new one is closed at once, before the process runs out of descriptors.
+
+What is no HTTP is refused like anything else. What always holds: not a byte of that goes out before the answers to the
+requests that came before it have, and none of them is cut short for it; what comes behind it is not read. And what
+follows a body in chunks (trailers) is never taken for a header, which others may have looked at already.
 """
 
 from __future__ import annotations
@@ -10,9 +14,14 @@ from __future__ import annotations
 import asyncio
 import re
 import resource
+from collections.abc import Callable
 from typing import Any, Final
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from httptools import HttpParserError, HttpParserUpgrade
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+from fairpool_gateway.app.dialect import OPENAI
+from fairpool_gateway.errors import HeadersTooLarge, InvalidRequest, Refused
 
 MAX_HEAD: Final = 64 << 10
 HEAD_SECONDS = 10.0
@@ -22,7 +31,8 @@ _SPARE_DESCRIPTORS = 512
 
 _UPGRADE = re.compile(rb"\r\nupgrade:", re.IGNORECASE)
 
-_TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+Note = Callable[[Refused], bytes]
+"""Notes the refusal of what has not become a request; returns the id by which it is found again."""
 
 
 def raise_descriptor_limit() -> int:
@@ -37,9 +47,12 @@ class BoundedProtocol(HttpToolsProtocol):
 
     most_connections = 1 << 20
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, note: Note | None = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self._note = note
         self._in_head = True
+        self._bare = 0
+        self._no_http = False
         self._head_bytes = 0
         self._head_due: asyncio.TimerHandle | None = None
 
@@ -58,25 +71,50 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Bytes from the tenant; those of a head are counted until it is complete."""
+        if self._no_http:
+            return
         if self._in_head:
             self._head_bytes += len(data)
             if b"pgrade:" in data:
                 data = _without_upgrade(data)
-        super().data_received(data)
+        else:
+            self._bare += len(data)
+        self._unset_keepalive_if_required()
+        try:
+            self.parser.feed_data(data)
+        except HttpParserUpgrade:
+            pass  # CONNECT: answered like any other request, and what follows it is no HTTP.
+        except HttpParserError:
+            self._end_with_no_http()
+            return
+        if self._bare > MAX_HEAD:
+            self._end_with_no_http()
+            return
         if self._head_bytes and not self.transport.is_closing():
             self._check_head()
 
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """A header, or what follows a body in chunks."""
+        if self._in_head:
+            super().on_header(name, value)
+
     def on_headers_complete(self) -> None:
         """The head is complete; a body may follow, of which a refused tenant may send as much as it said."""
+        super().on_headers_complete()
         self._in_head = False
         self._head_bytes = 0
         self._expect_no_head()
-        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """A piece of a body. What frames its chunks, and follows them, is borne as far as a head is."""
+        self._bare = 0
+        super().on_body(body)
 
     def on_message_complete(self) -> None:
         """The request is complete; another may follow, even before this one is answered."""
         super().on_message_complete()
         self._in_head = True
+        self._bare = 0
 
     def _check_head(self) -> None:
         """A head that is not complete yet must not be too large, and is due, but not while an answer is."""
@@ -84,11 +122,36 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._head_bytes > MAX_HEAD:
             if answering:
                 self.transport.abort()
-                return
-            self.transport.write(_TOO_LARGE)
-            self.transport.close()
+            else:
+                self._refuse(HeadersTooLarge(f"The headers exceed {MAX_HEAD} bytes. Send fewer or shorter ones."))
         elif self._head_due is None and not answering:
             self._expect_head()
+
+    def _end_with_no_http(self) -> None:
+        """Nothing of what comes now can be read: end as soon as what was read before is answered."""
+        self._no_http = True
+        self._expect_no_head()
+        cycle = self.cycle
+        if cycle is not None and not cycle.response_complete:
+            cycle.keep_alive = False
+            if not self._in_head:
+                # A piece of nothing that is not the last tells whoever reads this body that it cannot be read.
+                cycle.body.clear()
+                cycle.message_event.set()
+        elif self._in_head:
+            self._refuse(InvalidRequest("This is no HTTP/1.1 request that can be read."))
+        else:
+            self.transport.close()
+
+    def _refuse(self, refusal: Refused) -> None:
+        """Answer what has not become a request, and close."""
+        body = OPENAI.refusal(refusal)
+        headers = [*refusal.headers(spread=0), (b"content-length", b"%d" % len(body)), (b"connection", b"close")]
+        if self._note is not None:
+            headers.append((b"x-request-id", self._note(refusal)))
+        lines = b"".join(b"%b: %b\r\n" % header for header in headers)
+        self.transport.write(b"%b%b\r\n%b" % (STATUS_LINE[refusal.status], lines, body))
+        self.transport.close()
 
     def _expect_head(self) -> None:
         self._head_due = self.loop.call_later(HEAD_SECONDS, self._give_up)

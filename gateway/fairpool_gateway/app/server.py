@@ -27,7 +27,7 @@ from fairpool_gateway.app.connection import TenantConnection
 from fairpool_gateway.app.edits import Edits
 from fairpool_gateway.app.gateway import Gateway
 from fairpool_gateway.app.log_file import LogFile
-from fairpool_gateway.app.protocol import HEAD_SECONDS, BoundedProtocol, raise_descriptor_limit
+from fairpool_gateway.app.protocol import HEAD_SECONDS, BoundedProtocol, Note, raise_descriptor_limit
 from fairpool_gateway.app.proxy import AsgiApp, Proxy
 from fairpool_gateway.app.routes import tenant_routes
 from fairpool_gateway.config import PoolConfig
@@ -66,13 +66,17 @@ class Options:
 class _Server(uvicorn.Server):
     """A uvicorn server that leaves signals to the process it runs in, and waits no minute for the handshakes of TLS."""
 
+    def __init__(self, config: uvicorn.Config, note: Note | None) -> None:
+        super().__init__(config)
+        self._note = note
+
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Listen on these sockets."""
         loop, config = asyncio.get_running_loop(), self.config
 
         def connection() -> asyncio.Protocol:
             protocol: type[Any] = config.http_protocol_class
-            made: asyncio.Protocol = protocol(config, self.server_state, app_state={}, _loop=loop)
+            made: asyncio.Protocol = protocol(config, self.server_state, app_state={}, _loop=loop, note=self._note)
             return made
 
         within = None if config.ssl is None else HEAD_SECONDS
@@ -110,9 +114,7 @@ async def serve(config: PoolConfig, options: Options, *, ordering: OrderingFacto
             tracing=tracing,
             certificate=certificate,
         )
-        tenants = http_server(
-            Proxy(gateway, tenant_routes(gateway)), drain_seconds=options.drain_seconds, certificate=certificate
-        )
+        tenants = tenant_server(gateway, drain_seconds=options.drain_seconds)
         admin = http_server(admin_routes(gateway))
         stop = asyncio.Event()
 
@@ -168,8 +170,20 @@ async def _decision_log(config: PoolConfig, path: Path | None) -> AsyncIterator[
         file.close()
 
 
-def http_server(app: AsgiApp, *, drain_seconds: int = 5, certificate: Certificate | None = None) -> uvicorn.Server:
-    """A server for one port, as both ports are served; at its end, answers have `drain_seconds` to be finished."""
+def tenant_server(gateway: Gateway, *, drain_seconds: int = 5) -> uvicorn.Server:
+    """The server of the tenants' port; at its end, answers have `drain_seconds` to be finished."""
+    return http_server(
+        Proxy(gateway, tenant_routes(gateway)),
+        drain_seconds=drain_seconds,
+        certificate=gateway.certificate,
+        note=gateway.turned_away,
+    )
+
+
+def http_server(
+    app: AsgiApp, *, drain_seconds: int = 5, certificate: Certificate | None = None, note: Note | None = None
+) -> uvicorn.Server:
+    """A server for one port, as both ports are served; `note` is told what is refused before it is a request."""
     context = None if certificate is None else certificate.context
     return _Server(
         uvicorn.Config(
@@ -184,7 +198,8 @@ def http_server(app: AsgiApp, *, drain_seconds: int = 5, certificate: Certificat
             timeout_keep_alive=_KEEP_ALIVE_SECONDS,
             timeout_graceful_shutdown=drain_seconds,
             ssl_context_factory=None if context is None else lambda _config, _default: context,
-        )
+        ),
+        note,
     )
 
 
