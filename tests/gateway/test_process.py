@@ -73,7 +73,7 @@ class TestStart:
         return main(["--config", str(path), "--port", "0", "--admin-port", "0", *arguments])
 
     def test_a_bad_configuration_is_not_served(self, config):
-        assert self.start(config(models=[])) == 2
+        assert self.start(config(pool=3)) == 2
 
     def test_a_port_that_is_taken_is_said_so(self, config, capsys):
         with socket.create_server(("127.0.0.1", 0)) as taken:
