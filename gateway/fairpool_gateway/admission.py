@@ -170,11 +170,16 @@ class Admission(Generic[R]):
         return TenantSuspended.of(tenant) if tenant in self._suspended else None
 
     def _in_vain(self, now: float, *, endpoints: bool) -> Refused:
-        waited, retry_after = f"{self._bounds.timeout:g} s", self._drain.seconds(now, self.waiting)
+        waited, retry_after = f"{self._bounds.timeout:g} s", self._retry_after(now, self.waiting)
         if endpoints:
             message = f"No slot came free within {waited}: the pool is busy. Retry later."
             return QueueTimeout(message, retry_after=retry_after)
         return NoEndpoint(f"No endpoint became ready within {waited}. Retry later.", retry_after=retry_after)
+
+    def _retry_after(self, now: float, waiting: int) -> int:
+        """When to come back, for whom so many are ahead of."""
+        oldest = next((place.since for place in self._places.values()), now)
+        return self._drain.seconds(now, waiting, now - oldest)
 
     def _make_room(self, now: float, tenant: str, *, requests: int, size: int) -> TurnedAway[R]:
         """Have room for so much more of a tenant's; returns who had to make it."""
@@ -185,7 +190,7 @@ class Admission(Generic[R]):
             raise QueueFull(
                 f"This tenant has {len(held.waiting)} requests waiting, and {held.bytes} bytes in them and on their "
                 "way here: no more may. Send fewer at once, or retry later.",
-                retry_after=self._drain.seconds(now, len(held.waiting)),
+                retry_after=self._retry_after(now, len(held.waiting)),
             )
         few = not requests or self.waiting < bounds.max_requests
         small = self.bytes + size <= bounds.max_bytes
@@ -195,7 +200,7 @@ class Admission(Generic[R]):
         if (few or places * tenants <= bounds.max_requests) and (small or total * tenants <= bounds.max_bytes):
             return self._take_from_who_holds_most(now, a_place=not few, size=size)
         raise QueueFull(
-            "The queue of this pool is full. Retry later.", retry_after=self._drain.seconds(now, self.waiting)
+            "The queue of this pool is full. Retry later.", retry_after=self._retry_after(now, self.waiting)
         )
 
     def _take_from_who_holds_most(self, now: float, *, a_place: bool, size: int) -> TurnedAway[R]:
@@ -233,7 +238,7 @@ class Admission(Generic[R]):
     def _displaced(self, now: float) -> Refused:
         return QueueFull(
             "The queue of this pool is full, and most of it is this tenant's. Send fewer at once, or retry later.",
-            retry_after=self._drain.seconds(now, self.waiting),
+            retry_after=self._retry_after(now, self.waiting),
         )
 
     def _turn_upload_away(self, upload: Upload, refusal: Refused) -> None:

@@ -149,7 +149,7 @@ class TestAFullPool:
         assert refusal.message == (
             "The queue of this pool is full, and most of it is this tenant's. Send fewer at once, or retry later."
         )
-        assert refusal.retry_after == 60
+        assert refusal.retry_after == 2
 
     def test_has_room_for_as_many_tenants_as_there_are_places(self):
         play = self.filled_by("d")
@@ -332,3 +332,7 @@ class TestTheDrainRate:
         assert drain.seconds(0.0, 5) == 1
         assert drain.seconds(120.0, 10) == 60
         assert DrainRate().seconds(0.0, 1) == 60
+
+    @pytest.mark.parametrize(("waited", "told"), [(0.0, 1), (0.2, 1), (7.5, 8), (300.0, 60)])
+    def test_that_knows_nothing_yet_tells_as_long_again_as_it_has_lasted(self, waited, told):
+        assert DrainRate().seconds(1000.0, 5, waited) == told

@@ -1,14 +1,15 @@
 """Which headers pass between a tenant and an endpoint, and which stop here.
 
-A tenant's credential, hop-by-hop headers and whatever claims to be FairPool's own never reach an endpoint; from an
-endpoint everything passes but hop-by-hop headers, in order, with repeats, byte for byte. Names are in lower case here,
+A tenant's credential, hop-by-hop headers and whatever claims to be FairPool's own never reach an endpoint, not in the
+query of the URL either; from an endpoint everything passes but hop-by-hop headers, in order, with repeats, byte for byte. Names are in lower case here,
 as ASGI has them.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from urllib.parse import unquote_to_bytes
 
 RawHeaders = Sequence[tuple[bytes, bytes]]
 
@@ -30,6 +31,13 @@ _CREDENTIALS = frozenset({b"authorization", b"x-api-key", b"api-key", b"cookie"}
 
 _OURS = frozenset({b"content-length", b"expect", b"host", b"x-request-id"})
 _STOP_AT_REQUEST = _HOP_BY_HOP | _CREDENTIALS | _OURS
+_OWN = b"x-fairpool-"
+_SECRET_PARAMETER = re.compile(
+    rb"(?:x-)?api[-_]?key|authorization|access[-_]token|x-fairpool-.*", re.IGNORECASE | re.DOTALL
+)
+_WORTH_SEARCHING = 8
+"""Characters. A shorter credential, such as the `EMPTY` of many an example, is found as a whole value only."""
+
 _REQUEST_ID = re.compile(rb"[\x21-\x7e]{1,128}")
 
 
@@ -49,7 +57,7 @@ def for_endpoint(
     `credential`: the endpoint's own, if it asks for one.
     """
     stopped = _and_nominated(_STOP_AT_REQUEST, headers)
-    passed = [header for header in headers if header[0] not in stopped and not header[0].startswith(b"x-fairpool-")]
+    passed = [header for header in headers if header[0] not in stopped and not header[0].startswith(_OWN)]
     return [
         (b"host", host),
         *([] if credential is None else [(b"authorization", b"Bearer " + credential)]),
@@ -57,6 +65,34 @@ def for_endpoint(
         (b"x-request-id", request_id),
         (b"content-length", b"%d" % length),
     ]
+
+
+def query_for_endpoint(query: bytes, headers: RawHeaders) -> bytes:
+    """The query of the URL as an endpoint gets it: every parameter as it came, but those that hold a credential.
+
+    These are what clients call one, and whatever has the value of one that these headers hold.
+    """
+    if not query:
+        return query
+    secrets = set(_credentials(headers))
+    return b"&".join(each for each in query.split(b"&") if not _tells(each, secrets))
+
+
+def _tells(parameter: bytes, secrets: set[bytes]) -> bool:
+    plain = unquote_to_bytes(parameter.replace(b"+", b" ")) if b"%" in parameter or b"+" in parameter else parameter
+    name, _, value = plain.partition(b"=")
+    return (
+        value in secrets
+        or _SECRET_PARAMETER.fullmatch(name) is not None
+        or any(secret in plain for secret in secrets if len(secret) >= _WORTH_SEARCHING)
+    )
+
+
+def _credentials(headers: RawHeaders) -> Iterator[bytes]:
+    for name, value in headers:
+        if value and (name in _CREDENTIALS or name.startswith(_OWN)):
+            yield value
+            yield value.rpartition(b" ")[2]
 
 
 def for_tenant(

@@ -269,8 +269,8 @@ class _Exchange:
         return b"queue;dur=%d, engine;dur=%d" % (int(1000 * request.waited), int(1000 * (now - request.dispatched)))
 
     def _target(self) -> bytes:
-        """The path as it was found to be allowed, not as it was written, and the query as it came."""
-        query: bytes = self._scope["query_string"]
+        """The path as it was found to be allowed, not as it was written, and the query without credentials."""
+        query = headers.query_for_endpoint(self._scope["query_string"], self._scope["headers"])
         path = self._scope["path"].encode()
         return b"%b?%b" % (path, query) if query else path
 

@@ -72,6 +72,31 @@ class TestRequests:
         head, _ = await (await endpoint.accept()).request()
         assert head.startswith(b"POST /v1/chat/completions?api-version=1&x=%20a&&y HTTP/1.1\r\n")
 
+    @pytest.mark.parametrize(
+        ("sent", "reaches"),
+        [
+            ("api-version=1&api-key={key}", "api-version=1"),
+            ("api_key=other&x=1", "x=1"),
+            ("API%2DKey=other&&x=1&", "&x=1&"),
+            ("X-Api-Key=other", ""),
+            ("Authorization=Bearer+{key}&x", "x"),
+            ("access_token=other&y=2", "y=2"),
+            ("k={key}&y=2", "y=2"),
+            ("y=2&k=%6b{rest}", "y=2"),
+            ("y=2;k={key}&z=3", "z=3"),
+            ("x-fairpool-weight=1000&X-FairPool-Tenant=b&y=2", "y=2"),
+            ("keys=1&my_api_key_id=2&author=3", "keys=1&my_api_key_id=2&author=3"),
+        ],
+    )
+    async def test_no_credential_and_no_claim_to_be_fairpool_is_in_the_query(
+        self, endpoint, gateway, line, sent, reaches
+    ):
+        key = key_of("a")
+        await line.send(request_bytes(target=f"/v1/chat/completions?{sent.format(key=key, rest=key[1:])}"))
+        head, _ = await (await endpoint.accept()).request()
+        assert head.split(b" ")[1].partition(b"?")[2] == reaches.encode()
+        assert key.encode() not in head
+
     async def test_a_path_written_otherwise_reaches_the_endpoint_as_it_was_allowed(self, endpoint, gateway, line):
         await line.send(request_bytes(target="/v1/chat%2Fcompletions"))
         head, _ = await (await endpoint.accept()).request()

@@ -30,7 +30,7 @@ class TestArrival:
         pool.arrive(0.0, request("r1", "a"))
         (refuse,) = pool.arrive(0.0, request("r2", "a"))
         assert isinstance(refuse.refusal, QueueFull)
-        assert refuse.refusal.retry_after == 60
+        assert refuse.refusal.retry_after == 1
         assert pool.admission.waiting == 1
         assert pool.arrive(0.0, request("r3", "b")) == []
 
