@@ -7,16 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import TypeVar
 
+from fairpool_operator.compile import aspects
 from fairpool_operator.compile.compiled import Compiled, PoolStatus, Removal, TenantStatus
-from fairpool_operator.compile.pool_status import ENDPOINTS, NEEDED
 from fairpool_operator.differences import difference
-from fairpool_operator.resources import READY, STALLED, Condition, FairPoolStatus, TenantWeightStatus
+from fairpool_operator.resources import Condition, FairPoolStatus, TenantWeightStatus
 from fairpool_operator.view import Object, View, hashed
-
-CONDITIONS: Final = frozenset({*NEEDED, ENDPOINTS, READY, STALLED})
-"""The types of conditions that are the operator's."""
 
 _Status = TypeVar("_Status", FairPoolStatus, TenantWeightStatus)
 
@@ -88,4 +85,4 @@ def _ours(status: _Status) -> _Status:
 
 def _alike(conditions: Iterable[Condition]) -> tuple[Condition, ...]:
     """The conditions that the operator writes, in one order; others may have added more."""
-    return tuple(sorted((each for each in conditions if each.type in CONDITIONS), key=lambda each: each.type))
+    return tuple(sorted((each for each in conditions if each.type in aspects.ALL), key=lambda each: each.type))

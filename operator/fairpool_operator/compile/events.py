@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from fairpool_operator.compile.aspects import STALLING
 from fairpool_operator.compile.compiled import Event
 from fairpool_operator.compile.gateways import FAILED, STUCK
 from fairpool_operator.resources import Condition, Metadata
 
-_REFUSING: Final = frozenset({"Accepted", "ResolvedRefs"})
 _ACTED_UPON: Final = frozenset({FAILED, STUCK})
 _LONGEST: Final = 1024
 """Characters in an Event's note."""
@@ -30,4 +30,4 @@ def events(kind: str, metadata: Metadata, after: Iterable[Condition], before: It
 
 
 def _needs_somebody(condition: Condition) -> bool:
-    return condition.reason in _ACTED_UPON or (condition.type in _REFUSING and condition.status == "False")
+    return condition.reason in _ACTED_UPON or (condition.type in STALLING and condition.status == "False")

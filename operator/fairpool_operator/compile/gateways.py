@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from fairpool_operator.compile.aspects import ENDPOINTS, GATEWAY
 from fairpool_operator.compile.ownership import Ownership, Standing
 from fairpool_operator.errors import NameTaken
 from fairpool_operator.resources import FairPool, Finding, GatewayReport
 from fairpool_operator.view import View
-
-AVAILABLE: Final = "GatewayAvailable"
-ENDPOINTS: Final = "EndpointsAvailable"
 
 FAILED: Final = "GatewayFailed"
 STUCK: Final = "RolloutStuck"
@@ -29,7 +27,7 @@ def gateway_finding(view: View, owners: Ownership, taken: NameTaken | None, *, i
     """Whether the gateway serves; `is_awaited`: it is to be made once the pool's references are resolved."""
     match owners.of("Deployment"):
         case Standing.FOREIGN if taken is not None:
-            return Finding(AVAILABLE, holds=False, reason=taken.reason, message=str(taken))
+            return Finding(GATEWAY, holds=False, reason=taken.reason, message=str(taken))
         case Standing.LEFT_OVER:
             return _pending("The gateway of a deleted pool of the same name is still ending.")
         case Standing.OURS:
@@ -68,15 +66,15 @@ def _of_deployment(view: View) -> Finding:
     if _is(states, "Available", "True"):
         if _is(states, "Progressing", "False"):
             message = f"The gateway serves as it was: its new pod does not become ready. {_look(view)}"
-            return Finding(AVAILABLE, holds=True, reason=STUCK, message=message)
-        return Finding(AVAILABLE, holds=True, reason="Available", message="The gateway is ready.")
+            return Finding(GATEWAY, holds=True, reason=STUCK, message=message)
+        return Finding(GATEWAY, holds=True, reason="Available", message="The gateway is ready.")
     if _is(states, "ReplicaFailure", "True"):
         said = states["ReplicaFailure"].get("message", "")
-        return Finding(AVAILABLE, holds=False, reason=FAILED, message=f"The gateway's pod cannot be made: {said}")
+        return Finding(GATEWAY, holds=False, reason=FAILED, message=f"The gateway's pod cannot be made: {said}")
     if _is(states, "Progressing", "False"):
         message = f"The gateway's pod does not become ready. {_look(view)}"
-        return Finding(AVAILABLE, holds=False, reason=FAILED, message=message)
-    return Finding(AVAILABLE, holds=False, reason="GatewayNotReady", message="The gateway's pod is not ready yet.")
+        return Finding(GATEWAY, holds=False, reason=FAILED, message=message)
+    return Finding(GATEWAY, holds=False, reason="GatewayNotReady", message="The gateway's pod is not ready yet.")
 
 
 def _is(states: Mapping[Any, Mapping[str, Any]], type_: str, status: str) -> bool:
@@ -88,4 +86,4 @@ def _look(view: View) -> str:
 
 
 def _pending(message: str) -> Finding:
-    return Finding(AVAILABLE, holds=None, reason="Pending", message=message)
+    return Finding(GATEWAY, holds=None, reason="Pending", message=message)

@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Final
 
 from fairpool_gateway.config import KeySettings
+from fairpool_gateway.config.quantities import format_instant
 from fairpool_operator.compile.references import fit_for, value_of
 from fairpool_operator.errors import Invalid, KeyNotUnique, KeysEnded, ReferenceRefused, Refused
 from fairpool_operator.resources import ApiKey, TenantWeight
@@ -50,16 +51,17 @@ def keys_of(weight: TenantWeight, view: View, taken: Mapping[str, str], now: dat
                     f"Key {key.name} is also the older TenantWeight {taken[digest]}'s, which keeps it. Remove it here, "
                     "and give this tenant a key of its own."
                 )
-            settings.append(KeySettings(name=key.name, digest=digest, not_after=key.not_after))
+            end = key.not_after and format_instant(key.not_after)
+            settings.append(KeySettings(name=key.name, digest=digest, not_after=end))
         except Refused as problem:
             problems.append(problem)
     ends = [(each.not_after, each.name or "") for each in settings if each.not_after is not None]
-    ended = tuple(name for end, name in ends if end < now)
+    ended = tuple(name for end, name in ends if end <= now)
     if ended and len(ended) == len(settings) and not problems:
         problems.append(
             KeysEnded(f"Every key has ended ({', '.join(ended)}). Add one that is good, or a later notAfter.")
         )
-    return Keys(tuple(settings), tuple(problems), ended, min((end for end, _ in ends if end >= now), default=None))
+    return Keys(tuple(settings), tuple(problems), ended, min((end for end, _ in ends if end > now), default=None))
 
 
 def _digest(weight: TenantWeight, key: ApiKey, view: View) -> str:

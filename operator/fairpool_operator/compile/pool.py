@@ -14,15 +14,16 @@ from datetime import datetime
 from fairpool_operator.compile.compiled import Compiled, Event, PoolStatus, TenantStatus
 from fairpool_operator.compile.config import Packed, configured, settings_of
 from fairpool_operator.compile.events import events
+from fairpool_operator.compile.facts import Facts
 from fairpool_operator.compile.gateways import live_report
 from fairpool_operator.compile.ownership import ownership, taken
-from fairpool_operator.compile.pool_status import Facts, pool_status
+from fairpool_operator.compile.pool_status import pool_status
 from fairpool_operator.compile.references import References, resolve
 from fairpool_operator.compile.settings import Settings
 from fairpool_operator.compile.tenant_status import InForce, tenant_status, without_pool
 from fairpool_operator.compile.tenants import Judged, judge
 from fairpool_operator.compile.unread import unread_pool, unread_weight
-from fairpool_operator.compile.wanted import is_awaited, kinds_of, removals_of, wanted
+from fairpool_operator.compile.wanted import kinds_of, removals_of, wanted
 from fairpool_operator.errors import Refused
 from fairpool_operator.resources import FairPool
 from fairpool_operator.view import View
@@ -49,14 +50,7 @@ def _with_pool(pool: FairPool, view: View, settings: Settings, now: datetime) ->
     judged = judge(pool, view, settings, now)
     packed, refused = _packed(pool, references, judged)
     owners = ownership(pool, view)
-    facts = Facts(
-        references=references,
-        refused=refused,
-        taken=taken(pool, view, owners, kinds_of(pool)),
-        owners=owners,
-        packed=packed,
-        is_awaited=is_awaited(references, refused, owners, packed),
-    )
+    facts = Facts(references, refused, taken(pool, view, owners, kinds_of(pool)), owners, packed)
     said = PoolStatus(pool.metadata, pool_status(pool, view, facts, judged, now))
     tenants = _tenant_statuses(pool, view, facts, judged, now)
     ends = [each.keys.next_end for each in judged if each.keys.next_end is not None]

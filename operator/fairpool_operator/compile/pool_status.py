@@ -7,16 +7,14 @@ without endpoints is healthy (it is scaled to zero). What its gateway says count
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
 
-from fairpool_operator.compile.config import Packed
-from fairpool_operator.compile.gateways import AVAILABLE, ENDPOINTS, endpoints_finding, gateway_finding, live_report
+from fairpool_operator.compile.aspects import ACCEPTED, GATEWAY, PROGRAMMED, RESOLVED, STALLING
+from fairpool_operator.compile.facts import Facts
+from fairpool_operator.compile.gateways import endpoints_finding, gateway_finding, live_report
 from fairpool_operator.compile.objects import url_of
-from fairpool_operator.compile.ownership import Ownership
 from fairpool_operator.compile.references import References
 from fairpool_operator.compile.tenants import Judged
-from fairpool_operator.errors import NameTaken, Refused
 from fairpool_operator.resources import (
     EndpointCounts,
     FairPool,
@@ -28,32 +26,7 @@ from fairpool_operator.resources import (
 )
 from fairpool_operator.view import View
 
-ACCEPTED, RESOLVED, PROGRAMMED = "Accepted", "ResolvedRefs", "Programmed"
-NEEDED = (ACCEPTED, RESOLVED, AVAILABLE, PROGRAMMED)
-STALLING = (ACCEPTED, RESOLVED)
-
-__all__ = ["ACCEPTED", "ENDPOINTS", "NEEDED", "PROGRAMMED", "RESOLVED", "STALLING", "Facts", "pool_status"]
-
-
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """What was found about a pool before anything is said about it.
-
-    Attributes:
-        references: what its references came to.
-        refused: why it is refused.
-        taken: why the names of its objects cannot be had.
-        owners: whose those objects are.
-        packed: its configuration; None where the last one stays.
-        is_awaited: its gateway is not there and not made yet.
-    """
-
-    references: References
-    refused: Refused | None
-    taken: NameTaken | None
-    owners: Ownership
-    packed: Packed | None
-    is_awaited: bool
+_NEEDED = (ACCEPTED, RESOLVED, GATEWAY, PROGRAMMED)
 
 
 def pool_status(pool: FairPool, view: View, facts: Facts, tenants: Iterable[Judged], now: datetime) -> FairPoolStatus:
@@ -64,12 +37,12 @@ def pool_status(pool: FairPool, view: View, facts: Facts, tenants: Iterable[Judg
         _accepted(facts, len(shares)),
         _resolved(facts.references),
         endpoints_finding(report),
-        gateway_finding(view, facts.owners, facts.taken, is_awaited=facts.is_awaited),
+        gateway_finding(view, facts.owners, facts.taken, is_awaited=facts.gateway_is_awaited),
         _programmed(facts, report),
     )
     serves = f"Tenants are served at {url_of(pool)}."
     ready = "The pool is suspended: every request is refused." if pool.spec.suspend else serves
-    summed_up = summarise(found, needed=NEEDED, stalling=STALLING, ready_message=ready)
+    summed_up = summarise(found, needed=_NEEDED, stalling=STALLING, ready_message=ready)
     return FairPoolStatus(
         observed_generation=pool.metadata.generation,
         conditions=conditions(summed_up, before=pool.status.conditions, generation=pool.metadata.generation, now=now),

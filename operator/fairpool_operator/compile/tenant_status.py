@@ -10,15 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from fairpool_operator.compile.aspects import ACCEPTED, PROGRAMMED, RESOLVED, STALLING
 from fairpool_operator.compile.config import digest
 from fairpool_operator.compile.tenants import Judged
 from fairpool_operator.errors import PoolNotFound, Refused
 from fairpool_operator.resources import Condition, Finding, TenantWeight, TenantWeightStatus, conditions, summarise
 from fairpool_operator.view import PoolKey
 
-ACCEPTED, RESOLVED, PROGRAMMED = "Accepted", "ResolvedRefs", "Programmed"
-NEEDED = (ACCEPTED, RESOLVED, PROGRAMMED)
-STALLING = (ACCEPTED, RESOLVED)
+_NEEDED = (ACCEPTED, RESOLVED, PROGRAMMED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +63,7 @@ def without_pool(resource: TenantWeight, key: PoolKey, now: datetime) -> TenantW
 def _conditions(
     resource: TenantWeight, found: tuple[Finding, ...], now: datetime, *, ready: str
 ) -> tuple[Condition, ...]:
-    summed_up = summarise(found, needed=NEEDED, stalling=STALLING, ready_message=ready)
+    summed_up = summarise(found, needed=_NEEDED, stalling=STALLING, ready_message=ready)
     generation = resource.metadata.generation
     return conditions(summed_up, before=resource.status.conditions, generation=generation, now=now)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from fairpool_operator.compile.aspects import ACCEPTED
 from fairpool_operator.errors import Unreadable
 from fairpool_operator.resources import Condition, FairPoolStatus, Finding, TenantWeightStatus, conditions, summarise
 from fairpool_operator.view import Unread
@@ -20,6 +21,6 @@ def unread_weight(unread: Unread, now: datetime) -> TenantWeightStatus:
 
 
 def _conditions(unread: Unread, now: datetime) -> tuple[Condition, ...]:
-    refused = Finding("Accepted", holds=False, reason=Unreadable.reason, message=unread.problem)
-    summed_up = summarise([refused], needed=["Accepted"], stalling=["Accepted"], ready_message="")
+    refused = Finding(ACCEPTED, holds=False, reason=Unreadable.reason, message=unread.problem)
+    summed_up = summarise([refused], needed=[ACCEPTED], stalling=[ACCEPTED], ready_message="")
     return conditions(summed_up, before=unread.conditions, generation=unread.metadata.generation, now=now)

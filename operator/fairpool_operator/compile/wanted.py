@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from fairpool_operator.compile.compiled import Removal
-from fairpool_operator.compile.config import Packed
+from fairpool_operator.compile.facts import Facts
 from fairpool_operator.compile.objects import (
     config_secret,
     deployment,
@@ -21,11 +21,8 @@ from fairpool_operator.compile.objects import (
     service,
     service_account,
 )
-from fairpool_operator.compile.ownership import Ownership, Standing
-from fairpool_operator.compile.pool_status import Facts
-from fairpool_operator.compile.references import References
+from fairpool_operator.compile.ownership import Standing
 from fairpool_operator.compile.settings import Settings
-from fairpool_operator.errors import ConfigTooLarge, Refused
 from fairpool_operator.resources import FairPool
 from fairpool_operator.view import OWNED_KINDS, Object, View
 
@@ -40,18 +37,16 @@ def kinds_of(pool: FairPool) -> frozenset[str]:
 
 def wanted(pool: FairPool, facts: Facts, settings: Settings) -> tuple[Object, ...]:
     """The objects that are to be there, in the order in which they are made."""
-    if _changes_nothing(facts):
+    if facts.changes_nothing:
         return ()
     writable = {Standing.OURS} if facts.taken else {Standing.OURS, Standing.ABSENT}
     made = (each for each in _all(pool, facts, settings) if facts.owners.of(each["kind"]) in writable)
-    return tuple(
-        each for each in made if each["kind"] != "Deployment" or _may_run(facts.references, facts.owners, facts.packed)
-    )
+    return tuple(each for each in made if each["kind"] != "Deployment" or facts.gateway_may_run)
 
 
 def removals_of(pool: FairPool, view: View, facts: Facts) -> tuple[Removal, ...]:
     """The pool's objects that it asks for no more."""
-    if _changes_nothing(facts):
+    if facts.changes_nothing:
         return ()
     kept = kinds_of(pool)
     return tuple(
@@ -59,23 +54,6 @@ def removals_of(pool: FairPool, view: View, facts: Facts) -> tuple[Removal, ...]
         for kind in facts.owners.kinds(Standing.OURS)
         if kind not in kept
     )
-
-
-def is_awaited(references: References, refused: Refused | None, owners: Ownership, packed: Packed | None) -> bool:
-    """Whether the gateway is not there, and has to wait for somebody to do something."""
-    if owners.of("Deployment") is not Standing.ABSENT:
-        return False
-    return refused is not None or not _may_run(references, owners, packed)
-
-
-def _changes_nothing(facts: Facts) -> bool:
-    """Of a spec that is too large for one Secret all but that Secret is as good as any."""
-    return facts.refused is not None and not isinstance(facts.refused, ConfigTooLarge)
-
-
-def _may_run(references: References, owners: Ownership, packed: Packed | None) -> bool:
-    has_config = packed is not None or owners.of("Secret") is Standing.OURS
-    return has_config and not references.problems
 
 
 def _all(pool: FairPool, facts: Facts, settings: Settings) -> Iterator[Object]:

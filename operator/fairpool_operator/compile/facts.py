@@ -1,0 +1,47 @@
+"""What was found about a pool, before anything is made of it or said about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fairpool_operator.compile.config import Packed
+from fairpool_operator.compile.ownership import Ownership, Standing
+from fairpool_operator.compile.references import References
+from fairpool_operator.errors import ConfigTooLarge, NameTaken, Refused
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """One pool.
+
+    Attributes:
+        references: what its references came to.
+        refused: why it is refused.
+        taken: why the names of its objects cannot be had.
+        owners: whose those objects are.
+        packed: its configuration; None where the last one stays.
+    """
+
+    references: References
+    refused: Refused | None
+    taken: NameTaken | None
+    owners: Ownership
+    packed: Packed | None
+
+    @property
+    def changes_nothing(self) -> bool:
+        """Whether nothing but conditions is written. Of a pool that is too large only its configuration is not."""
+        return self.refused is not None and not isinstance(self.refused, ConfigTooLarge)
+
+    @property
+    def gateway_may_run(self) -> bool:
+        """Whether a gateway made now would have its configuration and what it mounts."""
+        has_config = self.packed is not None or self.owners.of("Secret") is Standing.OURS
+        return has_config and not self.references.problems
+
+    @property
+    def gateway_is_awaited(self) -> bool:
+        """Whether the gateway is not there, and somebody has to do something before it is made."""
+        if self.owners.of("Deployment") is not Standing.ABSENT:
+            return False
+        return self.taken is not None or self.changes_nothing or not self.gateway_may_run
