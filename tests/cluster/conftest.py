@@ -1,14 +1,19 @@
 """One real control plane for all tests here, and for each test a namespace of its own. README.md says how to use it."""
 
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
+from support.cluster.accounts import new_account
 from support.cluster.client import running_client
 from support.cluster.control_plane import ControlPlane
 from support.cluster.definitions import install
 from support.cluster.kubectl import Kubectl
+from support.cluster.lying_proxy import lying_proxy
 from support.cluster.namespaces import new_namespace
+from support.cluster.pods import fake_pods
 from support.cluster.programs import Programs
+from support.cluster.tcp_proxy import tcp_proxy
 
 HERE = Path(__file__).parent
 PLANE = pytest.StashKey[ControlPlane]()
@@ -41,8 +46,10 @@ def pytest_runtest_teardown(item, nextitem):
 
 
 @pytest.fixture
-def control_plane(plane):
-    """A running etcd and API server, also after a test that left them killed."""
+def control_plane(plane, request):
+    """A running etcd and API server, also after a test that left them killed; controllers only where asked for."""
+    if "controllers" not in request.fixturenames:
+        plane.stop_controllers()
     if not plane.running:
         plane.start()
     return plane
@@ -69,10 +76,47 @@ async def crds(admin):
 
 
 @pytest.fixture
-async def namespace(admin):
-    """The name of the test's own namespace."""
+async def namespace(admin, control_plane):
+    """The name of the test's own namespace; what the test left killed runs again to remove it."""
     async with new_namespace(admin) as name:
-        yield name
+        try:
+            yield name
+        finally:
+            if not control_plane.running:
+                await control_plane.resume()
+
+
+@pytest.fixture
+async def pods(admin, namespace):
+    """Pods of the test's namespace without a node, and engines behind them."""
+    async with fake_pods(admin, namespace) as pods:
+        yield pods
+
+
+@pytest.fixture
+async def network(control_plane):
+    """A network to the API server that may stall, slow or break."""
+    async with tcp_proxy(control_plane.access.url) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+async def liar(control_plane, network):
+    """An API server that tells the truth until it is told to lie, behind the network."""
+    async with lying_proxy(control_plane, network.url) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+async def account(admin, control_plane, namespace):
+    """Makes a ServiceAccount with just these rules; returns its access to the server."""
+    async with AsyncExitStack() as stack:
+
+        async def make(name, *, rules=(), cluster_rules=()):
+            made = new_account(admin, control_plane.access, namespace, name, rules=rules, cluster_rules=cluster_rules)
+            return await stack.enter_async_context(made)
+
+        yield make
 
 
 @pytest.fixture

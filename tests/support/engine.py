@@ -21,6 +21,8 @@ FAST = Limits(step_base=0.000_5, step_per_sequence=0.000_01, prefill_tokens_per_
 @asynccontextmanager
 async def running_engine(
     *models: str,
+    host: str = "127.0.0.1",
+    port: int = 0,
     limits: Limits = FAST,
     language: Language | None = None,
     speed: float = 1.0,
@@ -30,7 +32,7 @@ async def running_engine(
     keep_alive: int = 5,
     fault: str | None = None,
 ) -> AsyncIterator[Engine]:
-    """An engine in this process, on a port that the kernel chose; stopped, connections included, at the end.
+    """An engine in this process, on a port that the kernel chose unless told; its connections end with it.
 
     `await engine.until(lambda e: e.running == 2)` waits for a state; `engine.tokens()`, `engine.set_fault(...)` and
     `engine.drop_connections()` see and do what `/debug` and a crash would.
@@ -38,6 +40,8 @@ async def running_engine(
     engine = Engine(
         EngineSettings(
             models=models or ("sim",),
+            host=host,
+            port=port,
             limits=limits,
             language=language or Language(),
             speed=speed,

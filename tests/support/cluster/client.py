@@ -110,8 +110,10 @@ class Client:
         return items
 
     async def listing(self, kind: Kind, namespace: str | None = None, **query: str) -> Document:
-        """The same as the server sends it, with the version at which a watch goes on."""
-        return await self.request("GET", (await self.resource(kind)).path(namespace), query=query)
+        """The same with the version at which a watch goes on; each object names its kind, which servers leave out."""
+        listing = await self.request("GET", (await self.resource(kind)).path(namespace), query=query)
+        named = {"apiVersion": kind.api_version, "kind": kind.name}
+        return {**listing, "items": [{**named, **item} for item in listing["items"]]}
 
     async def create(self, document: Document) -> Document:
         """Make an object, in the namespace that it names."""
@@ -161,13 +163,15 @@ class Client:
         *,
         query: Mapping[str, str] | None = None,
         content_type: str = "application/json",
+        accept: str = "application/json",
     ) -> Document:
         """Any request; answers with the document that came.
 
         Raises:
             Refused: the server says no.
         """
-        response = await self._call(method, path, body, query=query, content_type=content_type)
+        types = {"Content-Type": content_type, "Accept": accept}
+        response = await self._call(method, path, body, query=query, headers=types)
         document: Document = json.loads(await response.read())
         return document
 
@@ -179,13 +183,6 @@ class Client:
         if kind not in self._resources:
             raise Refused(404, "NotFound", f"the server has no {kind.name} in {kind.api_version}")
         return self._resources[kind]
-
-    async def namespaced(self) -> Sequence[Resource]:
-        """All that can be in a namespace and be listed and deleted there."""
-        groups = (await self.request("GET", "/apis"))["groups"]
-        versions = ["v1", *(group["preferredVersion"]["groupVersion"] for group in groups)]
-        found = [resource for version in versions for _, resource in await self._served(version)]
-        return [r for r in found if r.namespaced and {"list", "deletecollection"} <= r.verbs]
 
     async def _served(self, version: str) -> Sequence[tuple[str, Resource]]:
         served = await self.request("GET", f"/apis/{version}" if "/" in version else f"/api/{version}")
@@ -206,14 +203,14 @@ class Client:
         body: Document | None = None,
         *,
         query: Mapping[str, str] | None = None,
-        content_type: str = "application/json",
+        headers: Mapping[str, str] | None = None,
         timeout: aiohttp.ClientTimeout = _CALL,  # noqa: ASYNC109 - the library's own, and it covers the connection only
     ) -> aiohttp.ClientResponse:
         parts = await self.api.param_serialize(
             method,
             path,
             query_params=list((query or {}).items()),
-            header_params={"Content-Type": content_type, "Accept": "application/json"},
+            header_params=dict(headers or {}),
             body=body,
             auth_settings=["BearerToken"],
         )

@@ -120,11 +120,16 @@ class ControlPlane:
             made = f"{self.access.url}/api/v1/namespaces/default/serviceaccounts/default"
             self.controllers.until(lambda: self._answers(client, made))
 
+    def stop_controllers(self) -> None:
+        """End the controller-manager, if it runs."""
+        if self.controllers is not None:
+            self.controllers.kill()
+
     def stop(self) -> None:
-        """End every server; `start` has them run again, with all objects."""
-        for server in (self.controllers, self.apiserver, self.etcd):
-            if server is not None:
-                server.kill()
+        """End every server; `start` has etcd and the API server run again, with all objects."""
+        self.stop_controllers()
+        self.apiserver.kill()
+        self.etcd.kill()
 
     def close(self) -> None:
         """End everything, and give the ports back."""

@@ -5,10 +5,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import secrets
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from typing import Final
 
-from support.cluster.client import NAMESPACE, SERVICE_ACCOUNT, Client, Document, Refused, Resource
+from support.cluster.client import MERGE, NAMESPACE, SERVICE_ACCOUNT, Client, Document, Refused, Resource
+
+_DISCOVERY: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+_NAMES_ONLY: Final = "application/json;g=meta.k8s.io;v=v1;as=PartialObjectMetadataList"
+
+_AT_ONCE: Final = 4
+"""As many requests as are in flight: more would cost more in handshakes than they save."""
 
 
 @asynccontextmanager
@@ -17,7 +24,8 @@ async def new_namespace(
 ) -> AsyncIterator[str]:
     """A namespace in which pods can be made; yields its name."""
     name = f"{prefix}-{secrets.token_hex(4)}"
-    await client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels or {}}})
+    metadata = {"name": name, "labels": dict(labels or {})}
+    await client.create({"apiVersion": NAMESPACE.api_version, "kind": NAMESPACE.name, "metadata": metadata})
     try:
         await _default_account(client, name)
         yield name
@@ -30,37 +38,55 @@ async def remove_namespace(client: Client, name: str) -> None:
 
     Returns when it is gone. Finalizers of what is in it are not waited for but taken off.
     """
-    with contextlib.suppress(Refused):
+    with _passing_over(404, 409):
         await client.delete(NAMESPACE, name)
-    if await client.find(NAMESPACE, name) is None:
-        return
-    await asyncio.gather(*(_empty(client, resource, name) for resource in await client.namespaced()))
-    with contextlib.suppress(Refused):
-        await client.request("PUT", f"/api/v1/namespaces/{name}/finalize", await _without_finalizers(client, name))
+    resources = await _namespaced(client)
+    await asyncio.gather(*(_empty(client, resources[start::_AT_ONCE], name) for start in range(_AT_ONCE)))
+    while (namespace := await client.find(NAMESPACE, name)) is not None:
+        finalized = {**namespace, "spec": {**namespace["spec"], "finalizers": []}}
+        with _passing_over(404, 409):
+            await client.request("PUT", f"/api/v1/namespaces/{name}/finalize", finalized)
 
 
 async def _default_account(client: Client, namespace: str) -> None:
     """Make what a controller makes, which need not run; without it the server takes no pods."""
     metadata = {"name": "default", "namespace": namespace}
-    try:
+    with _passing_over(409):
         await client.create({"apiVersion": "v1", "kind": SERVICE_ACCOUNT.name, "metadata": metadata})
-    except Refused as refused:
-        if refused.reason != "AlreadyExists":
-            raise
 
 
-async def _empty(client: Client, resource: Resource, namespace: str) -> None:
-    path = resource.path(namespace)
+async def _namespaced(client: Client) -> Sequence[Resource]:
+    """All that can be listed in a namespace and deleted there."""
+    found = []
+    for root in ("/api", "/apis"):
+        for group in (await client.request("GET", root, accept=_DISCOVERY))["items"]:
+            version = group["versions"][0]
+            name = "/".join(filter(None, (group["metadata"].get("name"), version["version"])))
+            found += [
+                Resource(name, entry["resource"], True, frozenset(entry["verbs"]))
+                for entry in version["resources"]
+                if entry["scope"] == "Namespaced"
+            ]
+    return [resource for resource in found if {"list", "delete"} <= resource.verbs]
+
+
+async def _empty(client: Client, resources: Iterable[Resource], namespace: str) -> None:
     options: Document = {"gracePeriodSeconds": 0, "propagationPolicy": "Background"}
-    await client.request("DELETE", path, options)
-    for left in (await client.request("GET", path))["items"]:
-        with contextlib.suppress(Refused):
-            one = resource.path(namespace, left["metadata"]["name"])
-            await client.request(
-                "PATCH", one, {"metadata": {"finalizers": None}}, content_type="application/merge-patch+json"
-            )
+    for resource in resources:
+        listing = await client.request("GET", resource.path(namespace), accept=_NAMES_ONLY)
+        for metadata in (item["metadata"] for item in listing["items"] or ()):
+            path = resource.path(namespace, metadata["name"])
+            with _passing_over(404, 409):
+                if metadata.get("finalizers"):
+                    await client.request("PATCH", path, {"metadata": {"finalizers": None}}, content_type=MERGE)
+                await client.request("DELETE", path, options)
 
 
-async def _without_finalizers(client: Client, name: str) -> Document:
-    namespace = await client.get(NAMESPACE, name)
-    return {**namespace, "spec": {**namespace["spec"], "finalizers": []}}
+@contextlib.contextmanager
+def _passing_over(*statuses: int) -> Iterator[None]:
+    """Let pass that somebody else was there first."""
+    try:
+        yield
+    except Refused as refused:
+        if refused.status not in statuses:
+            raise
