@@ -225,6 +225,11 @@ class Draining(Refused):
 
     status, reason, type = 503, "draining", "service_unavailable_error"
 
+    @classmethod
+    def now(cls) -> Self:
+        """The refusal of whatever comes while it does, or cannot be finished before its end."""
+        return cls("This gateway is shutting down. Retry: another one takes over.", retry_after=1)
+
 
 class InternalError(Refused):
     """A fault of the gateway itself, which its log describes."""

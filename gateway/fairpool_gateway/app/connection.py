@@ -48,6 +48,14 @@ class TenantConnection(BoundedProtocol):
         if self._gone.is_set():
             on_gone()
 
+    def take_leave(self) -> None:
+        """Have the answer that is due now say `Connection: close`, unless it has begun or another request follows it.
+
+        Whoever asks again on this connection would cross with its end.
+        """
+        if self.cycle is not None and not self.cycle.response_started and not self.pipeline:
+            self.cycle.keep_alive = False
+
     async def cut(self) -> None:
         """Close when what was sent has gone out, whatever is missing; returns when the connection is gone."""
         self.transport.close()

@@ -3,6 +3,7 @@
 What always holds, on every way out: the slot is given back once, the upstream exchange is closed, and the tenant gets
 either the endpoint's answer byte for byte or a refusal in the documented form. Nothing is queued and no state is made
 before credential, body and model are found good. A tenant that leaves ends its request at once, waiting or running.
+A request that is cancelled for any other reason has outlasted the time in which the gateway drains: its tenant is told.
 """
 
 from __future__ import annotations
@@ -99,10 +100,12 @@ class _Exchange:
         except Refused as refusal:
             outcome = refusal.reason
             await self._refuse(refusal)
+        except asyncio.CancelledError:
+            await self._fail(Draining.now())
         except Exception:
             outcome = InternalError.reason
             log.exception("a fault of the gateway ended request %s", self._id.decode())
-            await self._fail()
+            await self._fail(InternalError(INTERNAL_ERROR))
         finally:
             if self._trace is not None:
                 self._trace.end(self._tenant, outcome, self._status)
@@ -111,7 +114,7 @@ class _Exchange:
         """Have an endpoint answer; returns how that ended."""
         gateway, scope = self._gateway, self._scope
         if gateway.shutdown.phase is Phase.DRAINING:
-            raise Draining("This gateway is shutting down. Retry: another one takes over.", retry_after=1)
+            raise Draining.now()
         tenant = self._tenant = gateway.identify(scope["headers"])
         if gateway.config.suspend:
             raise PoolSuspended.of(gateway.config.pool)
@@ -204,16 +207,24 @@ class _Exchange:
             given_id = self._id.decode()
             fields = {"request": given_id, "tenant": request.tenant, "endpoint": endpoint}
             log.warning("the answer to %s broke on %s: %s", given_id, endpoint, error, extra=fields)
-            self._count(ANSWER_BROKEN)
-            if events is None:
-                self._connection.watch(None)
-                await self._connection.cut()
-            else:
-                body = events.broken(self._dialect.broken(f"The stream broke: {error}"))
-                await self._send({"type": "http.response.body", "body": body, "more_body": False})
-            return ANSWER_BROKEN
+            return await self._break_off(events, str(error))
+        except asyncio.CancelledError:
+            if self._tenant_left:
+                raise
+            return await self._break_off(events, "this gateway shut down before its end")
         request.tally.outcomes[ANSWERED] += 1
         return ANSWERED
+
+    async def _break_off(self, events: WholeEvents | None, why: str) -> str:
+        """End an answer that has no end, so that its tenant notices."""
+        self._count(ANSWER_BROKEN)
+        self._connection.watch(None)
+        if events is None:
+            await self._connection.cut()
+        else:
+            body = events.broken(self._dialect.broken(f"The stream broke: {why}"))
+            await self._send({"type": "http.response.body", "body": body, "more_body": False})
+        return ANSWER_BROKEN
 
     def _usage_reader(self, response: Response) -> UsageReader:
         content_type = headers.first(response.headers, b"content-type") or b""
@@ -253,13 +264,13 @@ class _Exchange:
         more = [] if self._request is None else [(b"server-timing", self._timing(self._request))]
         await send_refusal(self._send, refusal, self._id, self._dialect, more)
 
-    async def _fail(self) -> None:
-        """End what the gateway cannot: with an answer, or where one has begun by breaking it off."""
+    async def _fail(self, refusal: Refused) -> None:
+        """End what the gateway cannot finish: with an answer, or where one has begun by breaking it off."""
         if self._status:
-            self._count(InternalError.reason)
+            self._count(refusal.reason)
             await self._connection.cut()
         else:
-            await self._refuse(InternalError(INTERNAL_ERROR))
+            await self._refuse(refusal)
 
     def _timing(self, request: Request) -> bytes:
         """For how many ms the request waited in the queue, and how long it took from its slot to the first byte."""

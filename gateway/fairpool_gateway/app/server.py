@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import gc
 import logging
+import math
 import os
 import signal
 import socket
@@ -44,6 +45,9 @@ log = logging.getLogger(__name__)
 UNREAD_SECONDS = 30.0
 """How long a tenant may take nothing of an answer that is there for it."""
 
+LAST_WORDS_SECONDS = 5
+"""For telling tenants that the time to drain is over."""
+
 _KEEP_ALIVE_SECONDS = 75
 """Longer than load balancers and client pools keep idle connections, so that they close first."""
 
@@ -63,12 +67,35 @@ class Options:
     tls: tuple[Path, Path] | None = None
 
 
-class _Server(uvicorn.Server):
+class HttpServer(uvicorn.Server):
     """A uvicorn server that leaves signals to the process it runs in, and waits no minute for the handshakes of TLS."""
 
     def __init__(self, config: uvicorn.Config, note: Note | None) -> None:
         super().__init__(config)
         self._note = note
+
+    def take_leave(self) -> None:
+        """Have the answers that are due now end their connections, so that tenants ask for the next one elsewhere."""
+        for connection in self.server_state.connections:
+            assert isinstance(connection, TenantConnection)
+            connection.take_leave()
+
+    async def drain(self, seconds: float) -> None:
+        """Wait for the requests that are here now, and for their answers to be taken; then stop serving.
+
+        Until then it listens, for whoever comes meanwhile is to be told so. Requests that take longer are cancelled.
+        """
+        loop = asyncio.get_running_loop()
+        over = loop.time() + seconds
+        if here := set(self.server_state.tasks):
+            _, late = await asyncio.wait(here, timeout=seconds)
+            if late:
+                log.warning("ending %d requests that take longer than there is time to drain", len(late))
+                for task in late:
+                    task.cancel()
+                await asyncio.wait(late, timeout=LAST_WORDS_SECONDS)
+        self.config.timeout_graceful_shutdown = max(LAST_WORDS_SECONDS, math.ceil(over - loop.time()))
+        self.should_exit = True
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Listen on these sockets."""
@@ -114,9 +141,9 @@ async def serve(config: PoolConfig, options: Options, *, ordering: OrderingFacto
             tracing=tracing,
             certificate=certificate,
         )
-        tenants = tenant_server(gateway, drain_seconds=options.drain_seconds)
+        tenants = tenant_server(gateway)
         admin = http_server(admin_routes(gateway))
-        stop = asyncio.Event()
+        stop, ended = asyncio.Event(), asyncio.Event()
 
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(log_unhandled)
@@ -126,13 +153,15 @@ async def serve(config: PoolConfig, options: Options, *, ordering: OrderingFacto
         async def serve_tenants(port: socket.socket) -> None:
             await tenants.serve(sockets=[port])
             admin.should_exit = True
+            ended.set()
 
         async def leave() -> None:
             await stop.wait()
             log.info("leaving")
+            tenants.take_leave()
             await gateway.shutdown.linger()
             log.info("draining")
-            tenants.should_exit = True
+            await tenants.drain(options.drain_seconds)
 
         with listen(options.host, options.port) as port, listen(options.admin_host, options.admin_port) as admin_port:
             log.info(
@@ -148,9 +177,9 @@ async def serve(config: PoolConfig, options: Options, *, ordering: OrderingFacto
                 tasks.create_task(serve_tenants(port))
                 tasks.create_task(leave())
                 tasks.create_task(admin.serve(sockets=[admin_port]))
-                tasks.create_task(Edits(gateway, options.config_path).follow(stop))
+                tasks.create_task(Edits(gateway, options.config_path).follow(ended))
                 if certificate is not None:
-                    tasks.create_task(certificate.follow(stop))
+                    tasks.create_task(certificate.follow(ended))
         await gateway.aclose()
     log.info("ended")
 
@@ -170,22 +199,17 @@ async def _decision_log(config: PoolConfig, path: Path | None) -> AsyncIterator[
         file.close()
 
 
-def tenant_server(gateway: Gateway, *, drain_seconds: int = 5) -> uvicorn.Server:
-    """The server of the tenants' port; at its end, answers have `drain_seconds` to be finished."""
+def tenant_server(gateway: Gateway) -> HttpServer:
+    """The server of the tenants' port."""
     return http_server(
-        Proxy(gateway, tenant_routes(gateway)),
-        drain_seconds=drain_seconds,
-        certificate=gateway.certificate,
-        note=gateway.turned_away,
+        Proxy(gateway, tenant_routes(gateway)), certificate=gateway.certificate, note=gateway.turned_away
     )
 
 
-def http_server(
-    app: AsgiApp, *, drain_seconds: int = 5, certificate: Certificate | None = None, note: Note | None = None
-) -> uvicorn.Server:
+def http_server(app: AsgiApp, *, certificate: Certificate | None = None, note: Note | None = None) -> HttpServer:
     """A server for one port, as both ports are served; `note` is told what is refused before it is a request."""
     context = None if certificate is None else certificate.context
-    return _Server(
+    return HttpServer(
         uvicorn.Config(
             app,
             http=TenantConnection,
@@ -196,7 +220,7 @@ def http_server(
             server_header=False,
             date_header=False,
             timeout_keep_alive=_KEEP_ALIVE_SECONDS,
-            timeout_graceful_shutdown=drain_seconds,
+            timeout_graceful_shutdown=LAST_WORDS_SECONDS,
             ssl_context_factory=None if context is None else lambda _config, _default: context,
         ),
         note,

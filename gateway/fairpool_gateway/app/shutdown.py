@@ -2,8 +2,8 @@
 
 In a pod, endpoints of a Service go on sending for a while after the pod began to end, and clients keep connections
 open. So it first *lingers*: it serves on, with `Connection: close`, and stays ready, until nothing has arrived for a
-while. Then it *drains*: it takes nothing new, and finishes what waits and runs. Standalone, where whoever balances
-reads `/readyz`, it drains at once.
+while. Then it *drains*: it answers `draining` to what is new, and finishes what waits and runs. Standalone, where
+whoever balances reads `/readyz`, it drains at once.
 """
 
 from __future__ import annotations
