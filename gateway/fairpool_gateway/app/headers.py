@@ -1,8 +1,8 @@
 """Which headers pass between a tenant and an endpoint, and which stop here.
 
 A tenant's credential, hop-by-hop headers and whatever claims to be FairPool's own never reach an endpoint, not in the
-query of the URL either; from an endpoint everything passes but hop-by-hop headers, in order, with repeats, byte for byte. Names are in lower case here,
-as ASGI has them.
+query of the URL either; from an endpoint everything passes but hop-by-hop headers, in order, with repeats, byte for
+byte. Names are in lower case here, as ASGI has them.
 """
 
 from __future__ import annotations

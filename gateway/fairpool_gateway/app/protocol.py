@@ -84,11 +84,12 @@ class BoundedProtocol(HttpToolsProtocol):
             self.parser.feed_data(data)
         except HttpParserUpgrade:
             pass  # CONNECT: answered like any other request, and what follows it is no HTTP.
-        except HttpParserError:
-            self._end_with_no_http()
+        except HttpParserError as error:
+            told = error.__context__
+            self._end_with_no_http(told if isinstance(told, HeadersTooLarge) else _no_http())
             return
         if self._bare > MAX_HEAD:
-            self._end_with_no_http()
+            self._end_with_no_http(_no_http())
             return
         if self._head_bytes and not self.transport.is_closing():
             self._check_head()
@@ -100,6 +101,8 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """The head is complete; a body may follow, of which a refused tenant may send as much as it said."""
+        if self._head_bytes > MAX_HEAD and _size(self.headers) > MAX_HEAD:
+            raise _too_large()
         super().on_headers_complete()
         self._in_head = False
         self._head_bytes = 0
@@ -123,11 +126,11 @@ class BoundedProtocol(HttpToolsProtocol):
             if answering:
                 self.transport.abort()
             else:
-                self._refuse(HeadersTooLarge(f"The headers exceed {MAX_HEAD} bytes. Send fewer or shorter ones."))
+                self._refuse(_too_large())
         elif self._head_due is None and not answering:
             self._expect_head()
 
-    def _end_with_no_http(self) -> None:
+    def _end_with_no_http(self, refusal: Refused) -> None:
         """Nothing of what comes now can be read: end as soon as what was read before is answered."""
         self._no_http = True
         self._expect_no_head()
@@ -139,7 +142,7 @@ class BoundedProtocol(HttpToolsProtocol):
                 cycle.body.clear()
                 cycle.message_event.set()
         elif self._in_head:
-            self._refuse(InvalidRequest("This is no HTTP/1.1 request that can be read."))
+            self._refuse(refusal)
         else:
             self.transport.close()
 
@@ -164,6 +167,18 @@ class BoundedProtocol(HttpToolsProtocol):
     def _give_up(self) -> None:
         self._head_due = None
         self.transport.abort()
+
+
+def _no_http() -> Refused:
+    return InvalidRequest("This is no HTTP/1.1 request that can be read.")
+
+
+def _too_large() -> Refused:
+    return HeadersTooLarge(f"The headers exceed {MAX_HEAD} bytes. Send fewer or shorter ones.")
+
+
+def _size(headers: list[tuple[bytes, bytes]]) -> int:
+    return sum(len(name) + len(value) + len(b": \r\n") for name, value in headers)
 
 
 def _without_upgrade(data: bytes) -> bytes:

@@ -12,7 +12,7 @@ from support.gateway import running_gateway
 from support.scripted_endpoint import ScriptedEndpoint, refusing_port, until
 from support.tenant import CHAT, QUESTION, pool_over, request_bytes, wire
 
-from fairpool_gateway.app import body, proxy
+from fairpool_gateway.app import proxy
 from fairpool_gateway.app.shutdown import Phase
 
 KEY = {"authorization": f"Bearer {key_of('a')}", "content-type": "application/json"}
@@ -94,7 +94,7 @@ class TestAFaultOfOurs:
     """None is known; should one come, it is told and counted as everything else is."""
 
     async def test_is_a_500_in_the_usual_form_and_nothing_is_left_behind(self, gateway, monkeypatch, caplog):
-        monkeypatch.setattr(body, "read_shape", lambda *_: 1 / 0)
+        monkeypatch.setattr(proxy, "read_shape", lambda *_, **__: 1 / 0)
         answer = await ask(gateway, **{"x-request-id": "mine"})
         assert (answer.status_code, answer.headers["x-fairpool-reason"]) == (500, "internal_error")
         assert answer.json()["error"]["code"] == "internal_error"

@@ -2,12 +2,13 @@
 
 import asyncio
 import contextlib
+import json
 
 import pytest
 from support.engine import running_engine
 from support.gateway import running_gateway
 from support.scripted_endpoint import ScriptedEndpoint
-from support.tenant import pool_over, request_bytes, wire
+from support.tenant import QUESTION, pool_over, request_bytes, wire
 
 from fairpool_gateway.app import protocol
 from fairpool_gateway.app.protocol import MAX_HEAD, BoundedProtocol
@@ -47,6 +48,17 @@ class TestSize:
             await tenant.send(request_bytes(b"", b"x-long: " + b"y" * MAX_HEAD)[: MAX_HEAD + 1])
             assert await status(tenant) == 431
             assert await tenant.rest() == b""
+
+    async def test_so_is_one_that_comes_whole_with_its_body(self, gateway):
+        async with wire(gateway) as tenant:
+            await tenant.send(request_bytes(None, JSON, b"x-long: " + b"y" * MAX_HEAD))
+            assert await status(tenant) == 431
+            assert await tenant.rest() == b""
+
+    async def test_a_large_body_that_comes_with_its_head_is_no_part_of_it(self, gateway):
+        async with wire(gateway) as tenant:
+            await tenant.send(request_bytes(json.dumps(QUESTION).encode() + b" " * (2 * MAX_HEAD), JSON))
+            assert await status(tenant) == 200
 
     async def test_so_is_an_endless_head_in_small_pieces_on_a_connection_that_was_good(self, gateway):
         async with wire(gateway) as tenant:

@@ -18,7 +18,7 @@ from support.tenant import QUESTION, pool_over, request_bytes, wire
 from support.traces import collector
 
 from fairpool_gateway import errors
-from fairpool_gateway.app import body as request_body
+from fairpool_gateway.app import proxy
 from fairpool_gateway.app.shutdown import Phase
 from fairpool_gateway.decision_log import DecisionLog
 from fairpool_gateway.logs import CollapsingHandler, JsonFormatter, TextFormatter, log_unhandled
@@ -88,6 +88,7 @@ async def refusals(gateway):
         ask(PROMPT.encode()),
         ask(b"[" + body() + b"]"),
         ask(None, b"Content-Encoding: gzip"),
+        ask(b"", b"x-long: " + PROMPT.encode() * 6000, framing=b"Expect: nothing"),
         ask(body(messages=[{"role": "user", "content": PROMPT * 1000}])),
         ask(target=f"/v1/{PATH}?key={KEY}"),
         ask(target=f"/v1/../{PATH}"),
@@ -139,11 +140,11 @@ async def failures(gateway, endpoint):
 async def faults(gateway, monkeypatch):
     """Faults of the gateway, whose exceptions hold what they failed on."""
 
-    def fail(*about):
+    def fail(*about, **_):
         raise ValueError(*about, PROMPT, KEY)
 
     with monkeypatch.context() as patched:
-        patched.setattr(request_body, "read_shape", fail)
+        patched.setattr(proxy, "read_shape", fail)
         async with wire(gateway) as line:
             await line.send(ask())
             assert (await line.answer())[0] == 500
