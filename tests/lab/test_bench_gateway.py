@@ -8,7 +8,9 @@ import shutil
 
 import pytest
 from rich.console import Console
+from support.gateway import running_gateway
 from support.processes import descendants, held
+from support.tenant import pool_over
 
 from fairpool_lab import processes
 from fairpool_lab.bench import gateway
@@ -36,6 +38,25 @@ def test_the_table_fits_80_columns_without_a_figure_cut_short():
         assert lines[row].split() == [str(connections), "median", "1,171,000", "118,000", "0.101", "11.00", "1001.00"]
         assert lines[row + 1].split() == ["least", "1,170,000", "117,000", "0.100", "10.00", "1000.00"]
         assert lines[row + 2].split() == ["greatest", "1,172,000", "119,000", "0.102", "12.00", "1002.00"]
+
+
+def test_what_failed_is_named_by_kind_and_round_and_what_was_late_has_not_failed():
+    answered = {"answered": 100, "tenant_gone": 3}
+    measured = loads(2, 1)
+    measured["gateway", 64][1] = Load(1.0, 1.0, 1.0, {}, late=7)
+    assert gateway.failures(measured, answered) == []
+    measured["gateway", 64][1] = Load(1.0, 1.0, 1.0, {"read": 2}, late=7)
+    assert gateway.failures(measured, {**answered, "upstream_failed": 2}) == [
+        "gateway at 64 connections, round 2: {'read': 2}",
+        "the gateway counts {'upstream_failed': 2}",
+    ]
+
+
+async def test_what_the_gateway_counts_is_read_from_its_metrics():
+    async with running_gateway(pool_over()) as running:
+        for name, reason in (("a", "answered"), ("b", "answered"), ("c", "queue_full")):
+            running.gateway.tally_of(name).outcomes[reason] += 2
+        assert gateway.outcomes_in((await running.admin("/metrics")).text) == {"answered": 4, "queue_full": 2}
 
 
 def test_what_the_machine_lacks_is_said_before_anything_starts(monkeypatch, capsys):

@@ -3,6 +3,9 @@
 The endpoint stand-in is nginx, which answers every request with the same chat answer of about 600 bytes, so that the
 gateway is what is measured. The gateway runs with everything on: keys of 100 tenants, order, usage reading, metrics.
 It has one core, wrk and nginx the other. Rounds are interleaved, direct then gateway, and medians are printed.
+
+A request has failed if its connection broke, if its status was none of success, or if the gateway itself counts it as
+anything but answered. That an answer was late is no failure: others may keep both cores busy too.
 """
 
 from __future__ import annotations
@@ -17,10 +20,11 @@ import socket
 import statistics
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import httpx
 from rich import box
 from rich.console import Console
 from rich.progress import Progress
@@ -35,7 +39,10 @@ ROUNDS = 3
 SECONDS = 4
 
 NGINX_SAYS = re.compile(r"start worker process \d+")
-_GATEWAY_SAYS = re.compile(r"to tenants on http://127\.0\.0\.1:(\d+)")
+_GATEWAY_SAYS = re.compile(r"to tenants on http://127\.0\.0\.1:(\d+), admin on (\S+)")
+_OUTCOME = re.compile(r'^fairpool_outcomes_total\{reason="(\w+)",tenant="[^"]*"\} (\S+)$', re.MULTILINE)
+_EXPECTED = ("answered", "tenant_gone")
+"""At the end of a round wrk leaves, whatever is under way."""
 _ANSWER = {
     "id": "chatcmpl-bench",
     "object": "chat.completion",
@@ -49,12 +56,16 @@ _QUESTION = {"model": "sim", "messages": [{"role": "user", "content": "fair " * 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What wrk saw in one round; `errors` by its kinds, those that did not occur left out."""
+    """What wrk saw in one round.
+
+    `errors` by its kinds, those that did not occur left out; `late`: how often it had waited for 2 s, its time-out.
+    """
 
     requests_per_second: float
     p50_ms: float
     p99_ms: float
     errors: dict[str, int]
+    late: int = 0
 
 
 Loads = dict[tuple[str, int], list[Load]]
@@ -66,25 +77,34 @@ def main() -> int:
     console = Console()
     try:
         with tempfile.TemporaryDirectory() as directory:
-            loads = run(_measure(Path(directory), console))
+            loads, outcomes = run(_measure(Path(directory), console))
     except Interrupted as error:
         return error.status
     except LabError as error:
         console.print(f"bench: {error}", style="red", markup=False)
         return 2
     console.print(table(loads))
+    if late := sum(load.late for rounds in loads.values() for load in rounds):
+        console.print(f"{late} answers took longer than 2 s: this machine has other things to do", style="yellow")
+    failed = failures(loads, outcomes)
+    for line in failed:
+        console.print(f"requests failed: {line}", style="red", markup=False)
+    return 1 if failed else 0
+
+
+def failures(loads: Loads, outcomes: Mapping[str, int]) -> list[str]:
+    """What failed, a line for each round in which anything did, and one for what the gateway says of itself."""
     failed = [
         f"{name} at {connections} connections, round {number}: {load.errors}"
         for (name, connections), rounds in loads.items()
         for number, load in enumerate(rounds, 1)
         if load.errors
     ]
-    for line in failed:
-        console.print(f"requests failed: {line}", style="red", markup=False)
-    return 1 if failed else 0
+    unexpected = {reason: number for reason, number in outcomes.items() if reason not in _EXPECTED}
+    return [*failed, f"the gateway counts {unexpected}"] if unexpected else failed
 
 
-async def _measure(directory: Path, console: Console) -> Loads:
+async def _measure(directory: Path, console: Console) -> tuple[Loads, dict[str, int]]:
     gateway_core, load_core = _cores()
     port = _free_port()
     (directory / "nginx.conf").write_text(nginx_config(directory, port), encoding="utf-8")
@@ -119,7 +139,16 @@ async def _measure(directory: Path, console: Console) -> Loads:
                         load = await _load([*wrk, f"-c{connections}"], target)
                         loads.setdefault((name, connections), []).append(load)
                         progress.advance(bar)
-    return loads
+        async with httpx.AsyncClient(base_url=gateway[2], timeout=60) as admin:
+            return loads, outcomes_in((await admin.get("/metrics")).text)
+
+
+def outcomes_in(metrics: str) -> dict[str, int]:
+    """How requests ended, by reason, of all tenants together."""
+    outcomes: dict[str, int] = {}
+    for reason, number in _OUTCOME.findall(metrics):
+        outcomes[reason] = outcomes.get(reason, 0) + int(float(number))
+    return outcomes
 
 
 async def _load(wrk: Sequence[str], port: int) -> Load:
@@ -135,8 +164,9 @@ async def _load(wrk: Sequence[str], port: int) -> Load:
     if child.returncode:
         raise ProcessFailed(f"wrk ended with status {child.returncode}")
     figures = json.loads(said.decode().rsplit("JSON ", 1)[1])
+    late = figures["errors"].pop("timeout")
     figures["errors"] = {kind: number for kind, number in figures["errors"].items() if number}
-    return Load(**figures)
+    return Load(**figures, late=late)
 
 
 def table(loads: Loads) -> Table:
