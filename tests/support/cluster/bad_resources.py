@@ -1,0 +1,47 @@
+"""Resources that must not be admitted: the table, and each of its cases as a document."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import yaml
+from support.cluster.client import Document
+from support.cluster.definitions import ROOT, fair_pool, tenant_weight
+
+TABLE: Final = ROOT / "tests" / "cluster" / "bad_resources.yaml"
+_SMALLEST: Final = {"FairPool": fair_pool, "TenantWeight": tenant_weight}
+
+
+@dataclass(frozen=True)
+class BadResource:
+    """One case: what is to be said of it, and the place that has to be named (empty: the resource itself)."""
+
+    kind: str
+    case: str
+    changes: Mapping[str, Any]
+    place: str
+    says: str
+
+    def document(self, namespace: str) -> Document:
+        """The resource."""
+        return patched(_SMALLEST[self.kind](namespace), self.changes)
+
+
+def bad_resources() -> list[BadResource]:
+    """All cases."""
+    table = yaml.safe_load(TABLE.read_text())
+    return [BadResource(kind, **case) for kind, cases in table.items() for case in cases]
+
+
+def patched(document: Any, changes: Any) -> Any:
+    """A document after a merge patch (RFC 7386)."""
+    if not isinstance(changes, Mapping):
+        return changes
+    merged = dict(document) if isinstance(document, Mapping) else {}
+    for name, change in changes.items():
+        merged[name] = patched(merged.get(name), change)
+        if change is None:
+            del merged[name]
+    return merged
