@@ -37,6 +37,16 @@ def plane(programs, request, tmp_path_factory):
 
 
 @pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    """Say with a failure where the servers' logs are, which stay as long as pytest keeps its directories."""
+    report = yield
+    plane = item.config.stash.get(PLANE, None)
+    if plane is not None and report.failed:
+        report.sections.append(("control plane", f"logs are in {plane.directory}"))
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown(item, nextitem):
     """End its servers after the last test here, so that they are in no other test's way."""
     yield

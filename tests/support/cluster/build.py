@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -29,8 +30,7 @@ def kubernetes(sources: Path = SOURCES, cache: Path | None = None) -> Path:
     """The built program, from the cache where it is there.
 
     Raises:
-        BuildFailed: the compiler refused.
-        ToolchainMissing: there is no compiler.
+        BuildFailed: the compiler refused, or there is none.
     """
     cache = cache or cache_directory()
     cache.mkdir(parents=True, exist_ok=True)
@@ -64,7 +64,7 @@ def _flags(version: str) -> list[str]:
 
 def _key(sources: Path, flags: list[str], go: Go) -> str:
     """Says all that the program depends on in a few digits."""
-    digest = hashlib.sha256("\0".join([go.version, *flags]).encode())
+    digest = hashlib.sha256("\0".join([go.version, platform.machine(), *flags]).encode())
     for file in sorted([*sources.glob("*.go"), sources / "go.mod", sources / "go.sum"]):
         digest.update(f"\0{file.name}\0".encode() + file.read_bytes())
     return digest.hexdigest()[:16]

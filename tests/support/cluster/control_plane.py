@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import shutil
 import ssl
 from pathlib import Path
 from typing import Any, Final
@@ -132,15 +133,11 @@ class ControlPlane:
         self.etcd.kill()
 
     def close(self) -> None:
-        """End everything, and give the ports back."""
+        """End everything, give the ports back, and keep nothing but the logs."""
         self.stop()
+        shutil.rmtree(self.directory / "etcd", ignore_errors=True)
         for port in self._ports:
             port.close()
-
-    def logs(self) -> dict[str, str]:
-        """By server, all that it printed."""
-        servers = (self.etcd, self.apiserver, self.controllers)
-        return {s.name: s.log.read_text(errors="replace") for s in servers if s is not None and s.log.exists()}
 
     def serving(self) -> ssl.SSLContext:
         """What a proxy needs to be taken for the API server."""

@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from support.built import BuildFailed, say
 from support.cluster import build
-from support.cluster.build import BuildFailed
-from support.cluster.toolchain import ToolchainMissing
 
 Command = tuple[str, ...]
 
@@ -38,7 +37,6 @@ class Programs:
 
         Raises:
             BuildFailed: they had to be built, and could not.
-            ToolchainMissing: they had to be built, and there is no compiler.
         """
         return cls.given(environment) or cls.of(build.kubernetes())
 
@@ -73,8 +71,8 @@ def main() -> int:
     """Have them ready, and say where they are; returns the exit status."""
     try:
         programs = Programs.find()
-    except (BuildFailed, ToolchainMissing) as error:
-        build.say(str(error))
+    except BuildFailed as error:
+        say(str(error))
         return 1
     sys.stdout.write(f"Kubernetes for the tests: {programs}\n")
     return 0

@@ -16,8 +16,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from support.built import BuildFailed
 
-class ToolchainMissing(Exception):
+
+class ToolchainMissing(BuildFailed):
     """There is no Go here, and none could be had."""
 
 
@@ -29,7 +31,7 @@ class Go:
     version: str
 
     def environment(self) -> dict[str, str]:
-        """What to run it with: this very compiler, no C, no workspace, and none of the user's own flags."""
+        """What to run it with: this very compiler, no C, no workspace, and no flags of the environment."""
         own = {"GOTOOLCHAIN": "local", "GOFLAGS": "", "GOWORK": "off", "CGO_ENABLED": "0"}
         return {**os.environ, **own}
 
