@@ -130,6 +130,31 @@ async def test_a_500_is_the_engines_answer_and_is_not_tried_again():
         assert gateway.dispatcher.counts.retried == 0
 
 
+async def test_an_endpoint_that_closes_connections_between_requests_costs_nobody_anything():
+    """Without a word of it in its answers, so that each request crosses with the end of the connection it goes on."""
+
+    async def close_after_an_answer(peer):
+        await peer.request()
+        await peer.answer(b"{}", headers=b"content-type: application/json\r\n")
+        peer.reset()
+
+    async def accept(endpoint):
+        async with asyncio.TaskGroup() as connections:
+            while True:
+                connections.create_task(close_after_an_answer(await endpoint.accept()))
+
+    async with (
+        ScriptedEndpoint.listening() as endpoint,
+        running_gateway(pool(f"http://{endpoint.target}")) as gateway,
+        tenant(gateway) as client,
+    ):
+        accepting = asyncio.create_task(accept(endpoint))
+        for _ in range(50):
+            await ask(client)
+        accepting.cancel()
+        assert gateway.outcomes == {"answered": 50}
+
+
 @pytest.mark.parametrize("crashed", ["closes", "is gone"])
 async def test_a_request_that_kills_engines_kills_two_at_most(crashed):
     """Over connections that were used before, which might have been closed while they were idle."""

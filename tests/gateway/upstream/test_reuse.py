@@ -181,6 +181,28 @@ class TestIdleConnections:
         pool.discard(target, "x")
         assert not pool._idle
 
+    def test_no_work_grows_with_their_number(self):
+        looked_at = 0
+
+        class Idle:
+            def __eq__(self, other):
+                nonlocal looked_at
+                looked_at += 1
+                return self is other
+
+            def __hash__(self):
+                return id(self)
+
+        pool, target, idle = Pool(3000), Target("a", 1), [Idle() for _ in range(3000)]
+        for each in idle:
+            assert pool.put(target, each)
+        for each in idle[:2000:2]:
+            pool.discard(target, each)
+        for _ in range(2000):
+            pool.take(target)
+        assert pool.take(target) is None
+        assert looked_at < 3000
+
     def test_none_may_be_kept(self):
         assert not Pool(0).put(Target("a", 1), "x")
 

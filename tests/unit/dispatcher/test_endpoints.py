@@ -15,6 +15,12 @@ class TestPlacement:
         (grant,) = pool.arrive(0.0, request("next", "a"))
         assert grant.endpoint.spec.id == "e1"
 
+    def test_one_with_more_slots_takes_more(self):
+        pool = dispatcher(endpoints=[spec(0, slots=2), spec(1, slots=8)])
+        grants = [pool.arrive(0.0, request(str(number), "a"))[0] for number in range(10)]
+        assert [grant.endpoint.spec.id for grant in grants[:5]] == ["e0", "e1", "e1", "e1", "e1"]
+        assert [endpoint.in_flight for endpoint in pool.endpoints] == [2, 8]
+
     def test_an_endpoint_that_comes_back_with_another_identity_starts_empty(self):
         pool = dispatcher(endpoints=[spec(0, slots=1)])
         first = request("r1", "a")
