@@ -1,8 +1,8 @@
 """A real control plane, etcd and API server, that tests may kill, freeze and restart; controllers when asked for.
 
 It listens on loopback only, with TLS and RBAC as in production, and keeps its data in a directory of the tests. Its
-ports stay the same over restarts, so clients find it again. What blocks here runs in the main thread; in a test,
-`await asyncio.to_thread(...)` whatever waits for readiness, and start servers in the main thread (see `Server`).
+ports stay the same over restarts, so clients find it again. In a test use the coroutines: they wait in another thread,
+while servers are started in the main one, as they must be (see `Server`).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class ControllersMissing(Exception):
 
 
 class ControlPlane:
-    """`start()`, then `access` is the administrator's; `stop()` ends everything."""
+    """`start()`, then `access` is the administrator's; `close()` ends everything."""
 
     def __init__(self, programs: Programs, directory: Path) -> None:
         self.directory = directory

@@ -39,8 +39,8 @@ class Progress:
 
     def _show(self) -> None:
         self._shown = time.monotonic()
-        counts = f"  {self._shown - self._began:4.0f} s: {self._packages:,} packages compiled"
+        counts = f"  {self._shown - self._began:4.0f} s: packages compiled: {self._packages:,}"
         if self._modules:
-            counts += f", {self._modules} modules fetched"
+            counts += f", modules fetched: {self._modules}"
         self._out.write(f"\r{counts}" if self._terminal else f"{counts}\n")
         self._out.flush()
