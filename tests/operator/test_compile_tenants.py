@@ -114,6 +114,13 @@ class TestConflicts:
         assert tenants(cluster) == {"search": 2}
         assert [each.metadata.name for each in cluster.compiled().tenant_statuses] == ["a"]
 
+    def test_do_not_arise_when_one_is_made_again(self):
+        cluster = cluster_of(tenant_weight(), tenant_weight("batch"))
+        before = cluster.compiled().config_hash
+        cluster.remove("TenantWeight", "batch")
+        cluster.put(younger("batch", seconds=60, apiKeys=tenant_weight("batch")["spec"]["apiKeys"]))
+        assert cluster.compiled().config_hash == before
+
     def test_cannot_be_sought_from_another_namespace(self):
         cluster = cluster_of(tenant_weight("a", "team", tenantName="search"), younger("search", weight=9), **ALL)
         assert tenants(cluster) == {"team/search": 100, "search": 9}

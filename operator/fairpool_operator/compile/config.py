@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
@@ -31,7 +32,11 @@ AUTHORITY_DIRECTORY: Final = "/etc/fairpool/engine-ca"
 _SHARED: Final = sorted(
     PoolConfig.model_fields.keys() & FairPoolSpec.model_fields.keys() - {"endpoints", "authentication"}
 )
-_SAID_AS: Final = {"discovery": "endpoints", "endpointTls": "endpoints.tls"}
+_SAID_AS: Final = {
+    "discovery": "endpoints",
+    "endpointTls": "endpoints.tls",
+    "authentication.proxyCredential": "authentication.proxyCredentialRef",
+}
 """How a resource calls what the configuration calls otherwise."""
 
 
@@ -113,6 +118,7 @@ def _checked(fields: dict[str, Any]) -> PoolConfig:
 
 def _in_the_resource(problem: str) -> str:
     """The problem, at its place in the resource."""
-    path, separator, rest = problem.partition(": ")
-    first, dot, more = path.partition(".")
-    return f"spec.{_SAID_AS.get(first, first)}{dot}{more}{separator}{rest}"
+    for path, said_as in _SAID_AS.items():
+        if re.match(rf"{re.escape(path)}\b", problem):
+            problem = said_as + problem.removeprefix(path)
+    return f"spec.{problem}"
