@@ -12,6 +12,17 @@ from fairpool_gateway.endpoints import EndpointSpec
 from fairpool_gateway.health import PROBE
 
 
+class LeavesTheEjectedAlone(Dispatcher):
+    """Broken: an endpoint that was ejected stays out though all others have left."""
+
+    def replace_endpoints(self, now, specs):
+        standings = {endpoint: endpoint.health.standing for endpoint in self.endpoints}
+        self.endpoints.replace(specs)
+        for endpoint in self.endpoints:
+            endpoint.health.standing = standings.get(endpoint, endpoint.health.standing)
+        return self._fill(now)
+
+
 class TestEjection:
     def test_a_failed_connection_takes_an_endpoint_out_until_a_trial_request_succeeds(self):
         pool = dispatcher(endpoints=[spec(0), spec(1, slots=1)])
@@ -91,6 +102,14 @@ class TestEjection:
         assert granted(pool.arrive(1.0, trial)) == ["trial"]
         assert granted(pool.arrive(1.0, waits)) == []
         assert granted(pool.connect_failed(2.0, trial)) == ["waits"]
+
+    def test_leaving_it_alone_would_let_requests_wait_for_nobody(self):
+        pool = dispatcher(endpoints=[spec(0), spec(1)], dispatcher_class=LeavesTheEjectedAlone)
+        (sick, _) = pool.endpoints
+        sick.health.connect_failed(0.0, may_eject=True)
+        pool.replace_endpoints(1.0, [spec(0)])
+        assert granted(pool.arrive(1.0, request("trial", "a"))) == []
+        assert all(endpoint.is_out for endpoint in pool.endpoints)
 
     def test_one_that_drains_finishes_and_gets_no_more(self):
         pool = dispatcher(endpoints=[spec(0)])

@@ -84,10 +84,14 @@ class Interleavings(RuleBasedStateMachine):
             return
         self.end(made, lambda now, ended: self.dispatcher.complete(now, ended, used))
 
-    @rule(made=requests, status=st.sampled_from([200, 400, 500, 502, 503]))
-    def answer(self, made, status):
+    @rule(
+        made=requests, status=st.sampled_from([200, 400, 500, 502, 503]), aborted=st.sampled_from([None, False, True])
+    )
+    def answer(self, made, status, aborted):
         if self.by_state[made] is State.IN_FLIGHT:
             self.carry_out(self.dispatcher.answered(self.now, status, made))
+            if status == 200 and aborted is not None:
+                self.carry_out(self.dispatcher.ended(self.now, made, aborted=aborted))
 
     @rule(made=requests, lost=st.booleans(), connected=st.booleans())
     def fail_and_retry(self, made, lost, connected):
@@ -245,17 +249,6 @@ class EjectsTheLastByProbe(Dispatcher):
         return self._fill(now)
 
 
-class LeavesTheEjectedAlone(Dispatcher):
-    """Broken: an endpoint that was ejected stays out though all others have left."""
-
-    def replace_endpoints(self, now, specs):
-        standings = {endpoint: endpoint.health.standing for endpoint in self.endpoints}
-        self.endpoints.replace(specs)
-        for endpoint in self.endpoints:
-            endpoint.health.standing = standings.get(endpoint, endpoint.health.standing)
-        return self._fill(now)
-
-
 class StaysInTheOrder(Dispatcher):
     """Broken: a request that expires is refused, but keeps its place in the order."""
 
@@ -285,7 +278,6 @@ class LetsTheSuspendedWait(Dispatcher):
         ChargesRetriesAgain,
         EjectsTheLast,
         EjectsTheLastByProbe,
-        LeavesTheEjectedAlone,
         LetsTheSuspendedWait,
     ],
 )
@@ -294,7 +286,7 @@ def test_the_state_machine_catches(broken):
         dispatcher_class = broken
 
     found = settings(
-        max_examples=300,
+        max_examples=1000,
         stateful_step_count=40,
         deadline=None,
         database=None,
