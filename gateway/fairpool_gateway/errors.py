@@ -173,6 +173,16 @@ class InvalidRequest(Refused):
     status, reason, type = 400, "invalid_request", "invalid_request_error"
 
 
+class BodyTimeout(Refused):
+    """The body did not come in time."""
+
+    status, reason, type = 408, "body_timeout", "invalid_request_error"
+
+    def headers(self, spread: float) -> list[tuple[bytes, bytes]]:
+        """As ever; and the connection is closed, for the rest of the body cannot be told from what follows it."""
+        return [*super().headers(spread), (b"connection", b"close")]
+
+
 class UnsupportedEncoding(Refused):
     """A request with a Content-Encoding: its cost cannot be read."""
 

@@ -8,6 +8,7 @@ with it, and never a model. `docs/operations.md` lists every metric.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
@@ -21,15 +22,23 @@ from fairpool_gateway.tallies import WAIT_BOUNDS, Tally
 _LE = [*(f"{bound:g}" for bound in WAIT_BOUNDS), "+Inf"]
 
 
+@dataclass(frozen=True, slots=True)
+class Vitals:
+    """What is to be shown of the process around the dispatcher, at one moment."""
+
+    config_is_current: bool
+    buffered: int
+    connections: int
+    refused_connections: int
+    tasks: int
+
+
 class _PoolCollector(Collector):
     """Turns what the dispatcher has counted, and what it holds now, into metric families."""
 
-    def __init__(
-        self, dispatcher: Dispatcher, *, config_is_current: Callable[[], bool], buffered: Callable[[], int]
-    ) -> None:
+    def __init__(self, dispatcher: Dispatcher, vitals: Callable[[], Vitals]) -> None:
         self._dispatcher = dispatcher
-        self._config_is_current = config_is_current
-        self._buffered = buffered
+        self._vitals = vitals
 
     def collect(self) -> Iterator[Metric]:
         """All families of one scrape."""
@@ -120,14 +129,21 @@ class _PoolCollector(Collector):
         yield from (standings, ejections)
 
     def _pool(self) -> Iterator[Metric]:
-        dispatcher = self._dispatcher
+        dispatcher, vitals = self._dispatcher, self._vitals()
         for name, help_text, value in (
             ("retrying_requests", "Requests that wait to be tried on another endpoint.", dispatcher.retrying),
             ("held_bytes", "Bytes of what waits, and of bodies on their way in.", dispatcher.admission.bytes),
-            ("buffered_bytes", "Bytes of answers that tenants have yet to take.", self._buffered()),
-            ("config_current", "1, or 0 while the latest edit cannot be used.", int(self._config_is_current())),
+            ("buffered_bytes", "Bytes of answers that tenants have yet to take.", vitals.buffered),
+            ("connections", "Connections of tenants, TLS handshakes included.", vitals.connections),
+            ("tasks", "Tasks of the event loop: one for each request, and a few.", vitals.tasks),
+            ("config_current", "1, or 0 while the latest edit cannot be used.", int(vitals.config_is_current)),
         ):
             yield GaugeMetricFamily(f"fairpool_{name}", help_text, value)
+        yield CounterMetricFamily(
+            "fairpool_refused_connections",
+            "Connections that were closed at once, because there were as many as may be.",
+            vitals.refused_connections,
+        )
 
 
 class _One(Collector):
@@ -141,15 +157,13 @@ class _One(Collector):
         return [self._family]
 
 
-def exposition(
-    dispatcher: Dispatcher, *, config_is_current: Callable[[], bool], buffered: Callable[[], int]
-) -> Callable[[], Iterator[bytes]]:
+def exposition(dispatcher: Dispatcher, vitals: Callable[[], Vitals]) -> Callable[[], Iterator[bytes]]:
     """A function that renders one scrape in Prometheus' text format, in parts that take a few milliseconds each.
 
     For a pool of a hundred tenants all of it takes 15 ms, for which nothing else should have to wait.
     """
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(_PoolCollector(dispatcher, config_is_current=config_is_current, buffered=buffered))
+    registry.register(_PoolCollector(dispatcher, vitals))
     ProcessCollector(registry=registry)
     return lambda: (generate_latest(_One(family)) for family in registry.collect())
 

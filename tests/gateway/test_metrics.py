@@ -11,7 +11,7 @@ from support.requests import request
 from fairpool_gateway.cost import Used
 from fairpool_gateway.dispatcher import Dispatcher
 from fairpool_gateway.endpoints import EndpointSpec
-from fairpool_gateway.metrics import exposition
+from fairpool_gateway.metrics import Vitals, exposition
 from fairpool_gateway.sfq import Q
 from fairpool_gateway.tallies import MOST_TENANTS, WAIT_BOUNDS
 
@@ -33,7 +33,8 @@ def pool(*names, slots=1, **fields):
 
 
 def scrape(dispatcher, buffered=0):
-    parts = exposition(dispatcher, config_is_current=lambda: True, buffered=lambda: buffered)()
+    vitals = Vitals(config_is_current=True, buffered=buffered, connections=3, refused_connections=2, tasks=5)
+    parts = exposition(dispatcher, lambda: vitals)()
     return list(text_string_to_metric_families(b"".join(parts).decode()))
 
 

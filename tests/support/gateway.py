@@ -12,6 +12,7 @@ from support.scripted_endpoint import until
 
 from fairpool_gateway.app.admin import admin_routes
 from fairpool_gateway.app.gateway import Gateway
+from fairpool_gateway.app.listener import MOST_CONNECTIONS
 from fairpool_gateway.app.server import http_server, listen, tenant_server
 from fairpool_gateway.config import PoolConfig
 from fairpool_gateway.dispatcher import Dispatcher
@@ -58,10 +59,13 @@ class RunningGateway:
 
 
 @contextlib.asynccontextmanager
-async def running_gateway(config: PoolConfig, **options: Any) -> AsyncIterator[RunningGateway]:
+async def running_gateway(
+    config: PoolConfig, *, most_connections: int = MOST_CONNECTIONS, **options: Any
+) -> AsyncIterator[RunningGateway]:
     """Serve a pool until the block ends; `options` go to `Gateway`."""
     gateway = Gateway(config, **options)
-    servers = (tenant_server(gateway), http_server(admin_routes(gateway)))
+    tenants = tenant_server(gateway, most_connections)
+    servers = (tenants, http_server(admin_routes(gateway, tenants.listeners)))
     try:
         ports = [await start(server) for server in servers]
         yield RunningGateway(gateway, *ports, "http" if gateway.certificate is None else "https")

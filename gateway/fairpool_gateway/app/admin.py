@@ -4,26 +4,33 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from fastapi import FastAPI
 from fastapi.responses import JSONResponse, Response
 
 from fairpool_gateway.app.gateway import Gateway
+from fairpool_gateway.app.listener import Listener
 from fairpool_gateway.app.routes import NO_TELEMETRY
 from fairpool_gateway.app.shutdown import Phase
 from fairpool_gateway.debug import Clock, keys_view, pool_view, requests_view, tenants_view
-from fairpool_gateway.metrics import exposition
+from fairpool_gateway.metrics import Vitals, exposition
 
 
-def admin_routes(gateway: Gateway) -> FastAPI:
-    """The FastAPI application of the admin port."""
+def admin_routes(gateway: Gateway, listeners: Sequence[Listener] = ()) -> FastAPI:
+    """The FastAPI application of the admin port. `listeners`: those of the tenants' port, once there are any."""
     app = FastAPI(title="FairPool gateway, admin", telemetry=NO_TELEMETRY)
     dispatcher, loop = gateway.broker.dispatcher, asyncio.get_running_loop()
     scrape = exposition(
         dispatcher,
-        config_is_current=lambda: gateway.config_problem is None,
-        buffered=lambda: gateway.client.buffered,
+        lambda: Vitals(
+            config_is_current=gateway.config_problem is None,
+            buffered=gateway.client.buffered,
+            connections=sum(each.connections for each in listeners),
+            refused_connections=sum(each.refused for each in listeners),
+            tasks=len(asyncio.all_tasks(loop)),
+        ),
     )
 
     @app.get("/healthz", summary="Whether the process answers at all")

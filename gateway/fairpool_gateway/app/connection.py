@@ -8,12 +8,15 @@ always holds: whoever watches is told as soon as the connection is seen to be lo
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final
 
-from fairpool_gateway.app.protocol import BoundedProtocol
+from fairpool_gateway.app.protocol import BODY_BYTES, BODY_SECONDS, BoundedProtocol
+from fairpool_gateway.errors import BodyTimeout
 
 _EXTENSION: Final = "fairpool.connection"
+
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 
 
 class TenantConnection(BoundedProtocol):
@@ -28,6 +31,7 @@ class TenantConnection(BoundedProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """The connection is gone, from whichever side."""
         super().connection_lost(exc)
+        self._extensions = {}
         self._gone.set()
         if self._on_gone is not None:
             self._on_gone()
@@ -47,6 +51,24 @@ class TenantConnection(BoundedProtocol):
         self.flow.resume_reading()
         if self._gone.is_set():
             on_gone()
+
+    def in_time(self, receive: Receive) -> Receive:
+        """The request's `receive`, that raises `BodyTimeout` when its body does not come in time."""
+
+        async def receive_in_time() -> MutableMapping[str, Any]:
+            message = await receive()
+            if self.late:
+                raise BodyTimeout(
+                    f"The body stopped coming: send at least {BODY_BYTES >> 10} KiB of it every {BODY_SECONDS:g} s."
+                )
+            return message
+
+        return receive_in_time
+
+    async def drained(self) -> None:
+        """Wait until the tenant has taken nearly all that was sent."""
+        if self.flow.write_paused:
+            await self.flow.drain()
 
     def take_leave(self) -> None:
         """Have the answer that is due now say `Connection: close`, unless it has begun or another request follows it.

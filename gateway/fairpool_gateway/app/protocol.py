@@ -1,8 +1,10 @@
-"""The server's side of a tenant's connection: uvicorn's, with bounds on what comes before a request.
+"""The server's side of a tenant's connection: uvicorn's, with bounds on what comes and on how long it takes.
 
-uvicorn with httptools takes headers of any size and waits for their end for ever. Here a head above `MAX_HEAD` is
-answered with 431, a head that is not complete after `HEAD_SECONDS` ends its connection, and so does a connection that
-sends nothing at all. Beyond `most_connections` a new one is closed at once, before the process runs out of descriptors.
+uvicorn with httptools takes headers of any size and number and waits for their end, and for that of a body, for ever.
+Here a head above `MAX_HEAD` bytes or `MAX_FIELDS` fields is answered with 431, and a head that is not complete after
+`HEAD_SECONDS` ends its connection, as does a connection that sends nothing at all. A body has to bring `BODY_BYTES` in
+each `BODY_SECONDS`, or its end. So what a connection can hold, before anybody knows whose it is, is bounded: a head, a
+read of the socket, and `MOST_BEHIND` requests behind one in flight. All of it goes with the connection.
 
 What is no HTTP is refused like anything else. What always holds: not a byte of that goes out before the answers to the
 requests that came before it have, and none of them is cut short for it; what comes behind it is not read. And what
@@ -13,21 +15,26 @@ from __future__ import annotations
 
 import asyncio
 import re
-import resource
 from collections.abc import Callable
 from typing import Any, Final
 
 from httptools import HttpParserError, HttpParserUpgrade
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from fairpool_gateway.app.dialect import OPENAI
 from fairpool_gateway.errors import HeadersTooLarge, InvalidRequest, Refused
 
 MAX_HEAD: Final = 64 << 10
-HEAD_SECONDS = 10.0
+MAX_FIELDS: Final = 256
+"""Each field costs some 150 bytes here beyond its own, so thousands of short ones would cost more than they weigh."""
 
-_SPARE_DESCRIPTORS = 512
-"""For connections to endpoints, files and watches."""
+HEAD_SECONDS = 10.0
+BODY_SECONDS = 20.0
+BODY_BYTES: Final = 8 << 10
+"""Some 400 bytes a second: the slowest of uplinks has more, and whoever has less holds a place for nothing."""
+
+MOST_BEHIND: Final = 16
+"""Requests that may come before the one in flight is answered. Hardly any client sends a second one."""
 
 _UPGRADE = re.compile(rb"\r\nupgrade:", re.IGNORECASE)
 
@@ -35,39 +42,46 @@ Note = Callable[[Refused], bytes]
 """Notes the refusal of what has not become a request; returns the id by which it is found again."""
 
 
-def raise_descriptor_limit() -> int:
-    """Allow as many descriptors as the system does; returns how many connections of tenants these are good for."""
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    return max(_SPARE_DESCRIPTORS, (hard - _SPARE_DESCRIPTORS) // 2)
-
-
 class BoundedProtocol(HttpToolsProtocol):
-    """One connection of a tenant."""
+    """One connection of a tenant.
 
-    most_connections = 1 << 20
+    Attributes:
+        late: whether the body that is under way did not come in time.
+    """
 
     def __init__(self, *args: Any, note: Note | None = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.late = False
         self._note = note
         self._in_head = True
         self._bare = 0
         self._no_http = False
         self._head_bytes = 0
         self._head_due: asyncio.TimerHandle | None = None
+        self._body_timer: asyncio.TimerHandle | None = None
+        self._body_due = 0.0
+        self._owed = 0
+        self._in_flight: RequestResponseCycle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         """A tenant connected: its first head is due."""
         super().connection_made(transport)
-        if len(self.connections) > self.most_connections:
-            transport.close()
-            return
         self._expect_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The connection is closed."""
         self._expect_no_head()
+        self._expect_no_body()
+        self.pipeline.clear()
+        # uvicorn tells the request that came last, which is not the one in flight where several came.
+        if self._in_flight is not None and not self._in_flight.response_complete:
+            self._in_flight.disconnected = True
+            self._in_flight.message_event.set()
         super().connection_lost(exc)
+        self._unset_keepalive_if_required()
+        # What it held goes now, and not when the garbage collector finds the circles in it, which may take hours.
+        self._in_flight = None
+        self.cycle = self.scope = self.headers = None  # type: ignore[assignment]  # nobody asks for them any more
 
     def data_received(self, data: bytes) -> None:
         """Bytes from the tenant; those of a head are counted until it is complete."""
@@ -91,26 +105,42 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._bare > MAX_HEAD:
             self._end_with_no_http(_no_http())
             return
-        if self._head_bytes and not self.transport.is_closing():
+        if self.transport.is_closing():
+            return
+        if self._head_bytes:
             self._check_head()
+        if not self._in_head:
+            self._check_body()
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """A header, or what follows a body in chunks."""
-        if self._in_head:
-            super().on_header(name, value)
+        if not self._in_head:
+            return
+        if len(self.headers) == MAX_FIELDS:
+            raise HeadersTooLarge(f"There are more than {MAX_FIELDS} headers. Send fewer.")
+        super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         """The head is complete; a body may follow, of which a refused tenant may send as much as it said."""
         if self._head_bytes > MAX_HEAD and _size(self.headers) > MAX_HEAD:
             raise _too_large()
+        if len(self.pipeline) == MOST_BEHIND:
+            raise HttpParserError("more requests than are taken before the first of them is answered")
         super().on_headers_complete()
+        if self.pipeline:
+            self.flow.resume_reading()  # Or nobody would notice that the tenant leaves.
         self._in_head = False
         self._head_bytes = 0
         self._expect_no_head()
 
     def on_body(self, body: bytes) -> None:
-        """A piece of a body. What frames its chunks, and follows them, is borne as far as a head is."""
+        """A piece of a body. What frames its chunks, and follows them, is borne as far as a head is.
+
+        Once the request is answered a piece brings no more time to bring the rest.
+        """
         self._bare = 0
+        if not self.cycle.response_complete:
+            self._owed -= len(body)
         super().on_body(body)
 
     def on_message_complete(self) -> None:
@@ -118,6 +148,11 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_message_complete()
         self._in_head = True
         self._bare = 0
+        self._expect_no_body()
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        self._in_flight = cycle
+        super()._start_asgi_task(cycle, app)
 
     def _check_head(self) -> None:
         """A head that is not complete yet must not be too large, and is due, but not while an answer is."""
@@ -134,6 +169,7 @@ class BoundedProtocol(HttpToolsProtocol):
         """Nothing of what comes now can be read: end as soon as what was read before is answered."""
         self._no_http = True
         self._expect_no_head()
+        self._expect_no_body()
         cycle = self.cycle
         if cycle is not None and not cycle.response_complete:
             cycle.keep_alive = False
@@ -167,6 +203,40 @@ class BoundedProtocol(HttpToolsProtocol):
     def _give_up(self) -> None:
         self._head_due = None
         self.transport.abort()
+
+    def _check_body(self) -> None:
+        """A body that is not complete yet is due."""
+        if self._body_timer is None:
+            self._expect_body(BODY_SECONDS)
+            self._owe()
+        elif self._owed <= 0:
+            self._owe()
+
+    def _owe(self) -> None:
+        self._owed = BODY_BYTES
+        self._body_due = self.loop.time() + BODY_SECONDS
+
+    def _expect_body(self, within: float) -> None:
+        self._body_timer = self.loop.call_later(within, self._look_for_body)
+
+    def _expect_no_body(self) -> None:
+        if self._body_timer is not None:
+            self._body_timer.cancel()
+            self._body_timer = None
+
+    def _look_for_body(self) -> None:
+        """Time has passed: the tenant is late, unless more came meanwhile, or was not taken from it."""
+        if self.flow.read_paused:
+            self._owe()
+        left = self._body_due - self.loop.time()
+        if left > 0:
+            self._expect_body(left)
+        elif self.cycle.response_started:
+            self.transport.abort()
+        else:
+            self.late = True
+            self.cycle.message_event.set()
+            self._expect_body(HEAD_SECONDS)
 
 
 def _no_http() -> Refused:

@@ -84,6 +84,7 @@ class _Exchange:
         self._id = headers.request_id(scope["headers"], self._made_id)
         self._tenant: str | None = None
         self._request: Request | None = None
+        self._body = b""
         self._status = 0
         self._trace: Trace | None = None
         if gateway.tracing is not None:
@@ -118,16 +119,16 @@ class _Exchange:
         tenant = self._tenant = gateway.identify(scope["headers"])
         if gateway.config.suspend:
             raise PoolSuspended.of(gateway.config.pool)
-        body, shape = await gateway.bodies.read(
+        self._body, shape = await gateway.bodies.read(
             tenant,
             scope["headers"],
-            self._receive,
+            self._connection.in_time(self._receive),
             read=partial(read_shape, self._api, may_overtake=gateway.config.overtaking == "Allow"),
             most=gateway.config.queue.max_request_bytes,
         )
         if shape.model not in gateway.models and (shape.model or self._api is not Api.EXTRA):
             raise ModelNotFound.of(shape.model, tenant)
-        request = self._request = Request(self._made_id, tenant, shape, len(body), self._id)
+        request = self._request = Request(self._made_id, tenant, shape, len(self._body), self._id)
         if self._trace is not None:
             self._trace.waits(request)
         task = asyncio.current_task()
@@ -135,7 +136,7 @@ class _Exchange:
         self._connection.watch(partial(self._leave, task))
         try:
             endpoint = await gateway.broker.acquire(request)
-            return await self._forward(request, endpoint, body)
+            return await self._forward(request, endpoint)
         except asyncio.CancelledError:
             if not self._tenant_left:
                 raise
@@ -150,12 +151,12 @@ class _Exchange:
         self._tenant_left = True
         task.cancel()
 
-    async def _forward(self, request: Request, endpoint: Endpoint, body: bytes) -> str:
+    async def _forward(self, request: Request, endpoint: Endpoint) -> str:
         """Send the request to its endpoint, or where that fails to others, and pass the answer on."""
         gateway, path, timeouts, trace = self._gateway, self._target(), self._timeouts(request.shape), self._trace
 
         async def send(to: Endpoint) -> Response:
-            target = gateway.target_of(to.spec)
+            target, body = gateway.target_of(to.spec), self._body
             sent = headers.for_endpoint(
                 self._scope["headers"], target.authority.encode(), len(body), self._id, gateway.credential
             )
@@ -172,6 +173,7 @@ class _Exchange:
             return response
 
         response = await answer(gateway.broker, request, endpoint, send)
+        self._body = b""  # It is sent to nobody else from now on, and the answer may take its time.
         try:
             return await self._pass_on(request, response)
         finally:
@@ -202,6 +204,9 @@ class _Exchange:
                     data = events.last(data) if last else events.take(data)
                 if data or last:
                     await self._send({"type": "http.response.body", "body": data, "more_body": not last})
+                    del data
+                    if not last:
+                        await self._connection.drained()
         except UpstreamError as error:
             endpoint = request.slot and request.slot.endpoint.spec.id
             given_id = self._id.decode()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ctypes
 import gc
 import logging
 import math
@@ -17,7 +18,7 @@ import socket
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import uvicorn
 import uvloop
@@ -27,8 +28,9 @@ from fairpool_gateway.app.certificate import Certificate
 from fairpool_gateway.app.connection import TenantConnection
 from fairpool_gateway.app.edits import Edits
 from fairpool_gateway.app.gateway import Gateway
+from fairpool_gateway.app.listener import MOST_CONNECTIONS, Listener, raise_descriptor_limit
 from fairpool_gateway.app.log_file import LogFile
-from fairpool_gateway.app.protocol import HEAD_SECONDS, BoundedProtocol, Note, raise_descriptor_limit
+from fairpool_gateway.app.protocol import Note
 from fairpool_gateway.app.proxy import AsgiApp, Proxy
 from fairpool_gateway.app.routes import tenant_routes
 from fairpool_gateway.config import PoolConfig
@@ -51,6 +53,11 @@ LAST_WORDS_SECONDS = 5
 _KEEP_ALIVE_SECONDS = 75
 """Longer than load balancers and client pools keep idle connections, so that they close first."""
 
+_BACKLOG = 4096
+_UNSENT_BYTES = 128 << 10
+_MOST_ADMIN_CONNECTIONS = 128
+_M_MMAP_THRESHOLD = -3
+
 
 @dataclass(frozen=True, slots=True)
 class Options:
@@ -68,11 +75,13 @@ class Options:
 
 
 class HttpServer(uvicorn.Server):
-    """A uvicorn server that leaves signals to the process it runs in, and waits no minute for the handshakes of TLS."""
+    """A uvicorn server of our `Listener`s, that leaves signals to the process it runs in."""
 
-    def __init__(self, config: uvicorn.Config, note: Note | None) -> None:
+    def __init__(self, config: uvicorn.Config, note: Note | None, most_connections: int) -> None:
         super().__init__(config)
+        self.listeners: list[Listener] = []
         self._note = note
+        self._most_connections = most_connections
 
     def take_leave(self) -> None:
         """Have the answers that are due now end their connections, so that tenants ask for the next one elsewhere."""
@@ -106,13 +115,11 @@ class HttpServer(uvicorn.Server):
             made: asyncio.Protocol = protocol(config, self.server_state, app_state={}, _loop=loop, note=self._note)
             return made
 
-        within = None if config.ssl is None else HEAD_SECONDS
-        self.servers = [
-            await loop.create_server(
-                connection, sock=each, ssl=config.ssl, ssl_handshake_timeout=within, backlog=config.backlog
-            )
+        self.listeners += [
+            Listener(each, connection, self.server_state.connections, most=self._most_connections, tls=config.ssl)
             for each in sockets or ()
         ]
+        self.servers = cast("list[asyncio.Server]", self.listeners)
         self.started = True
 
     @contextlib.contextmanager
@@ -129,7 +136,7 @@ def run(config: PoolConfig, options: Options, *, ordering: OrderingFactory[Reque
 
 async def serve(config: PoolConfig, options: Options, *, ordering: OrderingFactory[Request] = Scheduler) -> None:
     """Serve on the running loop until SIGTERM or SIGINT."""
-    BoundedProtocol.most_connections = raise_descriptor_limit()
+    most_connections = raise_descriptor_limit()
     async with _decision_log(config, options.decision_log) as decision_log:
         tracing = configured(os.environ, config.pool)
         certificate = None if options.tls is None else Certificate(*options.tls)
@@ -141,8 +148,8 @@ async def serve(config: PoolConfig, options: Options, *, ordering: OrderingFacto
             tracing=tracing,
             certificate=certificate,
         )
-        tenants = tenant_server(gateway)
-        admin = http_server(admin_routes(gateway))
+        tenants = tenant_server(gateway, most_connections)
+        admin = http_server(admin_routes(gateway, tenants.listeners), most_connections=_MOST_ADMIN_CONNECTIONS)
         stop, ended = asyncio.Event(), asyncio.Event()
 
         loop = asyncio.get_running_loop()
@@ -171,6 +178,7 @@ async def serve(config: PoolConfig, options: Options, *, ordering: OrderingFacto
                 *port.getsockname()[:2],
                 *admin_port.getsockname()[:2],
             )
+            _tune_malloc()
             _tune_gc()
             gateway.probe_endpoints()
             async with asyncio.TaskGroup() as tasks:
@@ -199,14 +207,23 @@ async def _decision_log(config: PoolConfig, path: Path | None) -> AsyncIterator[
         file.close()
 
 
-def tenant_server(gateway: Gateway) -> HttpServer:
+def tenant_server(gateway: Gateway, most_connections: int = MOST_CONNECTIONS) -> HttpServer:
     """The server of the tenants' port."""
     return http_server(
-        Proxy(gateway, tenant_routes(gateway)), certificate=gateway.certificate, note=gateway.turned_away
+        Proxy(gateway, tenant_routes(gateway)),
+        certificate=gateway.certificate,
+        note=gateway.turned_away,
+        most_connections=most_connections,
     )
 
 
-def http_server(app: AsgiApp, *, certificate: Certificate | None = None, note: Note | None = None) -> HttpServer:
+def http_server(
+    app: AsgiApp,
+    *,
+    certificate: Certificate | None = None,
+    note: Note | None = None,
+    most_connections: int = MOST_CONNECTIONS,
+) -> HttpServer:
     """A server for one port, as both ports are served; `note` is told what is refused before it is a request."""
     context = None if certificate is None else certificate.context
     return HttpServer(
@@ -224,6 +241,7 @@ def http_server(app: AsgiApp, *, certificate: Certificate | None = None, note: N
             ssl_context_factory=None if context is None else lambda _config, _default: context,
         ),
         note,
+        most_connections,
     )
 
 
@@ -235,16 +253,27 @@ def listen(host: str, port: int) -> socket.socket:
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        listening = socket.create_server((host, port), family=family, backlog=2048)
+        listening = socket.create_server((host, port), family=family, backlog=_BACKLOG)
     except OSError as error:
         raise CannotStart(f"cannot listen on {host} port {port}: {error.strerror}") from error
     # Whoever takes nothing of an answer for so long is cut by the kernel, and so seen to have left.
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(UNREAD_SECONDS * 1000))
+    # And the kernel holds little of an answer beyond what is on its way to the tenant.
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, _UNSENT_BYTES)
     return listening
 
 
 def _uvloop() -> asyncio.AbstractEventLoop:
     return uvloop.new_event_loop()
+
+
+def _tune_malloc() -> None:
+    """Have buffers given back to the system when they are freed, where the C library can be told so.
+
+    By itself glibc keeps what once was large: after a thousand slow readers, or a few large bodies, hundreds of MiB.
+    """
+    with contextlib.suppress(AttributeError, OSError):
+        ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, 128 << 10)
 
 
 def _tune_gc() -> None:

@@ -7,6 +7,8 @@ for all of them, and beyond that the endpoint is held back.
 
 from __future__ import annotations
 
+import asyncio
+import socket
 from typing import Final
 
 HIGH_WATER: Final = 1 << 20
@@ -17,6 +19,19 @@ MOST_IN_ALL: Final = 64 << 20
 
 ALWAYS: Final = 64 << 10
 """Bytes of one answer that may wait however much others hold, so that none of them stands still."""
+
+_IN_THE_KERNEL: Final = 64 << 10
+"""Bytes, and so what a read of the socket brings at most. The kernel doubles it, for what it needs beside them."""
+
+
+def hold_little(transport: asyncio.BaseTransport) -> None:
+    """Have the kernel hold little of what an endpoint sends and nobody reads yet.
+
+    Left to itself it holds up to 32 MiB for each connection, and with a thousand tenants that do not read it runs out
+    of memory for the connections of the whole machine. An endpoint is near, where this is enough for full speed.
+    """
+    connected: socket.socket = transport.get_extra_info("socket")
+    connected.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _IN_THE_KERNEL)
 
 
 class Buffers:

@@ -16,7 +16,7 @@ from collections.abc import AsyncIterable, AsyncIterator
 from typing import Final, cast
 
 from fairpool_gateway.errors import UpstreamBroken, UpstreamError, UpstreamTimedOut
-from fairpool_gateway.upstream.buffers import Buffers
+from fairpool_gateway.upstream.buffers import Buffers, hold_little
 from fairpool_gateway.upstream.pool import Pool
 from fairpool_gateway.upstream.response import Response
 from fairpool_gateway.upstream.target import Target, Timeouts
@@ -108,7 +108,7 @@ class Connection(asyncio.Protocol):
         self._lose("the exchange was given up")
 
     def resume(self) -> None:
-        """The reader has taken all there was."""
+        """The reader has room for more."""
         if self._reading_paused:
             self._reading_paused = False
             self._transport.resume_reading()
@@ -117,6 +117,7 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """The event loop has connected."""
         self._transport = cast(asyncio.Transport, transport)
+        hold_little(transport)
 
     def data_received(self, data: bytes) -> None:
         """Bytes from the endpoint."""
@@ -134,7 +135,7 @@ class Connection(asyncio.Protocol):
         if response.complete:
             self._complete(response)
         elif response.begun:
-            if not self._buffers.have_room(response.held):
+            if not self._buffers.have_room(response.waiting):
                 self._reading_paused = True
                 self._transport.pause_reading()
             self._await_endpoint()

@@ -15,7 +15,7 @@ class Source(Protocol):
     """What bytes come from: the connection, for as long as it carries this answer."""
 
     def resume(self) -> None:
-        """The reader has taken all there was."""
+        """The reader has room for more."""
 
     def abort(self) -> None:
         """The reader has gone: close at once."""
@@ -25,10 +25,11 @@ class Response(Message):
     """An answer whose status and headers came, with at least the first byte of the body or its end.
 
     One task reads it: `read` until it returns nothing. `close` ends it early, and may always be called. A task
-    that is cancelled in `read` closes it too.
+    that is cancelled in `read` closes it too. What `read` returned counts as waiting here until the next `read`, so
+    that a reader who first passes it on holds the endpoint back by being slow.
     """
 
-    __slots__ = ("_broken", "_buffers", "_ended", "_loop", "_seen", "_source", "_waiter")
+    __slots__ = ("_broken", "_buffers", "_ended", "_loop", "_seen", "_source", "_taken", "_waiter")
 
     def __init__(self, source: Source, loop: asyncio.AbstractEventLoop, buffers: Buffers, *, bodiless: bool) -> None:
         super().__init__(bodiless=bodiless)
@@ -37,8 +38,14 @@ class Response(Message):
         self._ended: Callable[[], None] | None = None
         self._loop = loop
         self._source: Source | None = source
+        self._taken = 0
         self._waiter: asyncio.Future[None] | None = None
         self._broken: UpstreamError | None = None
+
+    @property
+    def waiting(self) -> int:
+        """Bytes of it that are here: those that came, and those that the reader took last."""
+        return self.held + self._taken
 
     async def read(self) -> bytes:
         """All of the body that came since the last call, at least a byte; nothing once the body has ended.
@@ -47,17 +54,20 @@ class Response(Message):
             UpstreamBroken: the answer ended before its end; what had come was returned before.
             UpstreamTimedOut: the endpoint was silent for too long.
         """
+        self._buffers.held -= self._taken
+        self._taken = 0
+        if self._source is not None and self._buffers.have_room(self.held):
+            self._source.resume()
         if not self.held and not self.complete:
             await self.arrival()
         data = self.take()
-        self._buffers.held -= len(data)
-        if self._source is not None:
-            self._source.resume()
+        self._taken = len(data)
         return data
 
     def close(self) -> None:
         """Let go. An answer that is not complete takes its connection with it, which cancels the request."""
-        self._buffers.held -= self.held
+        self._buffers.held -= self.waiting
+        self._taken = 0
         self._buffers = Buffers()
         if self._source is not None:
             self._source.abort()

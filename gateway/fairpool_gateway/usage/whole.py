@@ -19,8 +19,8 @@ from fairpool_gateway.cost import Used
 from fairpool_gateway.usage.answers import MISREAD, Usage, Verdict, Whole, says_something
 from fairpool_gateway.usage.reading import Reading
 
-KEPT: Final = 1 << 18
-"""How much of an answer is kept, and up to which length it is decoded as a whole."""
+KEPT: Final = 1 << 16
+"""How much of an answer is kept, for as long as it comes, and up to which length it is decoded as a whole."""
 
 _LONGEST_USAGE = 1 << 14
 

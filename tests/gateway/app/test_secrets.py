@@ -18,7 +18,7 @@ from support.tenant import QUESTION, pool_over, request_bytes, wire
 from support.traces import collector
 
 from fairpool_gateway import errors
-from fairpool_gateway.app import proxy
+from fairpool_gateway.app import protocol, proxy
 from fairpool_gateway.app.shutdown import Phase
 from fairpool_gateway.decision_log import DecisionLog
 from fairpool_gateway.logs import CollapsingHandler, JsonFormatter, TextFormatter, log_unhandled
@@ -156,6 +156,15 @@ async def faults(gateway, monkeypatch):
     loop.set_exception_handler(handler)
 
 
+async def too_slow(gateway, monkeypatch):
+    """A body that stops coming."""
+    with monkeypatch.context() as patched:
+        patched.setattr(protocol, "BODY_SECONDS", 0.1)
+        async with wire(gateway) as line:
+            await line.send(ask()[:-5])
+            assert (await line.answer())[0] == 408
+
+
 async def queued(gateway, endpoint):
     """What waits in vain: too many, and too long."""
     async with contextlib.AsyncExitStack() as stack:
@@ -215,6 +224,7 @@ async def test_no_mark_is_anywhere(traced, monkeypatch, caplog):
             log = DecisionLog(decisions.append, pool="llama", weights=config.weights(), default_weight=100)
             async with running_gateway(config, log=log, tracing=tracing) as gateway:
                 await refusals(gateway)
+                await too_slow(gateway, monkeypatch)
                 await queued(gateway, endpoint)
                 await failures(gateway, endpoint)
                 await faults(gateway, monkeypatch)

@@ -22,7 +22,7 @@ from support.scripted_endpoint import PATIENCE, ScriptedEndpoint, until
 from support.tenant import QUESTION, pool_over, request_bytes, tenant
 
 from fairpool_gateway.app import certificate as certificate_module
-from fairpool_gateway.app import server
+from fairpool_gateway.app import listener
 from fairpool_gateway.app.certificate import Certificate
 from fairpool_gateway.errors import CannotStart
 
@@ -124,7 +124,7 @@ class TestForTenants:
                 await handshake(gateway, context)
 
     async def test_a_connection_that_does_not_finish_its_handshake_is_closed(self, authority, volume, monkeypatch):
-        monkeypatch.setattr(server, "HEAD_SECONDS", 0.05)
+        monkeypatch.setattr(listener, "HEAD_SECONDS", 0.05)
         in_place(volume, pair(authority))
         async with secured_gateway(of(volume)) as gateway:
             reader, writer = await asyncio.open_connection(HOST, gateway.port)

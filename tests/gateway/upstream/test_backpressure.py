@@ -8,8 +8,8 @@ from support.scripted_endpoint import PATIENCE, until
 from fairpool_gateway.upstream import Timeouts, request_head
 from fairpool_gateway.upstream.buffers import HIGH_WATER
 
-SEGMENT = 256 * 1024
-"""What either event loop reads at most at a time."""
+SEGMENT = 512 * 1024
+"""What either event loop hands over at most at a time: one read of it, and over TLS what it kept of the one before."""
 
 MUCH = 32 * 1024 * 1024
 PATIENT = Timeouts(10, 10, 10)
@@ -26,11 +26,13 @@ class TestSlowReader:
         response = await task
         received = bytearray()
         while not response.complete:
-            await until(lambda: response.held > HIGH_WATER or response.complete)
-            assert response.held <= HIGH_WATER + SEGMENT
+            await until(lambda: response.waiting > HIGH_WATER or response.complete)
+            assert response.waiting == client.buffered <= HIGH_WATER + SEGMENT
             received += await response.read()
         received += await response.read()
+        response.close()
         assert received == body
+        assert client.buffered == 0
         await pump
 
     async def test_is_not_held_back_itself_by_another_one(self, ask, client, endpoint):
