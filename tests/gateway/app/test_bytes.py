@@ -197,6 +197,23 @@ class TestAnswers:
                 await line.head()
             assert await line.until(event + b"\r\n") == b"%x\r\n%b\r\n" % (len(event), event)
 
+    async def test_a_comment_that_keeps_a_stream_alive_passes_at_once_and_counts_for_nothing(
+        self, endpoint, gateway, line
+    ):
+        """llama.cpp sends one for each half a minute without a token; where it comes first it is the first byte."""
+        peer = await self.ask(endpoint, line)
+        await peer.send(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
+        word = b'data: {"choices":[{"index":0,"delta":{"content":"a"}}]}\n\n'
+        for number, event in enumerate((b":\n\n", word, b":\n\n")):
+            await peer.send(b"%x\r\n%b\r\n" % (len(event), event))
+            if not number:
+                await line.head()
+            assert await line.until(event + b"\r\n") == b"%x\r\n%b\r\n" % (len(event), event)
+        await peer.send(chunked(b"data: [DONE]\n\n"))
+        await line.until(b"0\r\n\r\n")
+        await until(lambda: gateway.in_flight == 0)
+        assert gateway.dispatcher.counts.output == 1
+
     async def test_an_answer_without_a_body_comes_without_one(self, endpoint, gateway, line):
         peer = await self.ask(endpoint, line)
         await peer.send(b"HTTP/1.1 204 No Content\r\n\r\n")
