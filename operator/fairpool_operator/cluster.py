@@ -181,6 +181,17 @@ class Cluster:
         query = {"fieldManager": MANAGER, "force": "true"}
         return await self._write("PATCH", path, wanted, query=query, content="application/apply-patch+yaml")
 
+    async def merge(self, kind: Kind, namespace: str, name: str, patch: Object) -> Object:
+        """Put fields in the place of what is there, whole lists too, whoever set them.
+
+        Raises:
+            Conflict: the patch names a uid, and the object has another.
+        """
+        query = {"fieldManager": MANAGER}
+        return await self._write(
+            "PATCH", kind.path(namespace, name), patch, query=query, content="application/merge-patch+json"
+        )
+
     async def create(self, kind: Kind, wanted: Object) -> Object:
         """Make an object that is not there yet.
 

@@ -11,7 +11,7 @@ Amounts of resources are compared by value, for the server may write them in ano
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
@@ -42,6 +42,22 @@ def difference(wanted: Mapping[str, Any], there: Mapping[str, Any], *, manager: 
         fields.pop("metadata", None)
     ours = owned_fields(there, manager)
     return tuple(dict.fromkeys((*_missing(fields, there, ours, ""), *_leftover(fields, ours, ""))))
+
+
+def excerpt(wanted: Mapping[str, Any], paths: Iterable[str]) -> dict[str, Any]:
+    """What is wanted at these paths, with every list whole: a merge patch that leaves nobody else's items in them."""
+    cut: dict[str, Any] = {}
+    for path in paths:
+        *above, last = path.partition("[")[0].rstrip(".").split(".")
+        value: Any = wanted
+        for name in (*above, last):
+            value = value.get(name, _LACKING) if isinstance(value, Mapping) else _LACKING
+        if value is not _LACKING:
+            within = cut
+            for name in above:
+                within = within.setdefault(name, {})
+            within[last] = value
+    return cut
 
 
 def owned_fields(there: Mapping[str, Any], manager: str = MANAGER) -> Mapping[str, Any] | None:

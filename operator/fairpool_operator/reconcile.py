@@ -14,7 +14,8 @@ from typing import Final
 
 from fairpool_operator.cluster import EVENT, FAIR_POOL, OWNED, TENANT_WEIGHT, Cluster, Kind
 from fairpool_operator.compile import Apply, Event, Settings, changes, compile_pool
-from fairpool_operator.errors import Conflict, Forbidden, NotThere
+from fairpool_operator.differences import excerpt
+from fairpool_operator.errors import Conflict, Forbidden, NotThere, RejectedByServer
 from fairpool_operator.store import Store
 from fairpool_operator.view import Object, PoolKey, View
 
@@ -84,7 +85,18 @@ class Reconciler:
         if change.uid is not None:
             metadata["uid"] = change.uid
         log.info("pool %s: %s %s, at %s", key, kind.name, metadata["name"], ", ".join(change.paths[:8]))
-        self._store.put(kind.name, await self._cluster.apply(kind, {**change.wanted, "metadata": metadata}))
+        wanted = {**change.wanted, "metadata": metadata}
+        try:
+            found = await self._cluster.apply(kind, wanted)
+        except RejectedByServer:
+            if change.uid is None:
+                raise
+            # An item that somebody added to a list can make ours impossible, such as a second port of the same name.
+            patch = excerpt(change.wanted, change.paths)
+            patch["metadata"] = {**patch.get("metadata", {}), "uid": change.uid}
+            await self._cluster.merge(kind, metadata["namespace"], metadata["name"], patch)
+            found = await self._cluster.apply(kind, wanted)
+        self._store.put(kind.name, found)
 
     async def _say(self, kind: Kind, body: Object) -> None:
         """Write a status; a resource that is gone, or another of its name, is none that it is about."""

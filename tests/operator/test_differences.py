@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import copy
+from typing import ClassVar
 
 import pytest
 from support.server_side_apply import applied
 
-from fairpool_operator.differences import difference
+from fairpool_operator.differences import difference, excerpt
 
 WANTED = {
     "apiVersion": "apps/v1",
@@ -138,3 +139,24 @@ class TestWhatIsOurs:
     def test_identity_is_nobodys_field(self):
         with_uid = {**WANTED, "metadata": {**WANTED["metadata"], "uid": "u", "resourceVersion": "9"}}
         assert difference(with_uid, there()) == ()
+
+
+class TestAnExcerpt:
+    WANTED: ClassVar = {
+        "spec": {"ports": [{"port": 80, "name": "http"}], "type": "ClusterIP"},
+        "metadata": {"labels": {"a": "b"}},
+    }
+
+    def test_holds_lists_whole_and_nothing_else(self):
+        assert excerpt(self.WANTED, ["spec.ports[port=80,protocol=TCP]"]) == {
+            "spec": {"ports": self.WANTED["spec"]["ports"]}
+        }
+
+    def test_holds_leaves_as_they_are_wanted(self):
+        assert excerpt(self.WANTED, ["spec.type", "metadata.labels.a"]) == {
+            "spec": {"type": "ClusterIP"},
+            "metadata": {"labels": {"a": "b"}},
+        }
+
+    def test_leaves_out_what_is_wanted_no_more(self):
+        assert excerpt(self.WANTED, ["spec.gone", "nowhere.at.all"]) == {}

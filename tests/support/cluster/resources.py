@@ -1,0 +1,44 @@
+"""Keys as people write them, and what is said of resources."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from support.cluster.client import Document
+
+
+def key_secret(namespace: str, name: str, value: str, *, label: str | None = "true", **more: str) -> Document:
+    """A Secret with a key under `api-key`, labelled for its use."""
+    labels = {} if label is None else {"fairpool.dev/keys": label}
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": name, "namespace": namespace, "labels": labels},
+        "stringData": {"api-key": value, **more},
+    }
+
+
+def by_secret(secret: str, name: str = "k", **more: Any) -> Document:
+    """One of a TenantWeight's keys."""
+    return {"name": name, "secretKeyRef": {"name": secret, "key": "api-key"}, **more}
+
+
+def condition(resource: Document, type_: str) -> Document:
+    """One condition of a resource; an empty one if it has none."""
+    found = resource.get("status", {}).get("conditions", ())
+    return next((each for each in found if each["type"] == type_), {})
+
+
+def says(type_: str, status: str, reason: str | None = None) -> Callable[[Document], bool]:
+    """Whether a resource's condition is so, of its newest generation."""
+
+    def holds(resource: Document) -> bool:
+        found = condition(resource, type_)
+        return (
+            found.get("status") == status
+            and (reason is None or found.get("reason") == reason)
+            and found.get("observedGeneration") == resource["metadata"]["generation"]
+        )
+
+    return holds
