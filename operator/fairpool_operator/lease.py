@@ -97,8 +97,12 @@ class Leadership:
         if not self.held:
             raise NotLeading("another operator leads, or may be about to")
 
-    async def campaign(self, gained: Callable[[], None]) -> None:
-        """Take the Lease whenever it is free, and keep it; `gained` is called each time it was taken anew."""
+    async def campaign(self, renewed: Callable[[bool], None]) -> None:
+        """Take the Lease whenever it is free, and keep it.
+
+        `renewed` is called each time that succeeds, with whether this process did not lead until then. A renewal may
+        come late, so that for a moment nothing was to be written although nobody else took over.
+        """
         led = False
         while True:
             sent = self._clock()
@@ -111,12 +115,13 @@ class Leadership:
                 level = logging.ERROR if isinstance(problem, Forbidden) else logging.WARNING
                 log.log(level, "the Lease cannot be had for now: %s", problem)
                 self._lease = None
-            if self.held and not led:
+            led_before, led = led, self.held
+            if led and not led_before:
                 log.info("leading, as %s", self._claim.identity)
-                gained()
-            elif led and not self.held:
+            elif led_before and not led:
                 log.warning("leading no more")
-            led = self.held
+            if led:
+                renewed(not led_before)
             await asyncio.sleep(self._claim.duration / 3)
 
     async def release(self) -> None:

@@ -1,7 +1,8 @@
 """The process: everything put together, led by a Lease, ended in order.
 
-What always holds: of all the processes at most one writes; a pool that cannot be reconciled delays no other; on
-SIGTERM what is being reconciled is finished, then the Lease is given up, so that another takes over at once.
+What always holds: of all the processes at most one writes; a pool that cannot be reconciled delays no other; what was
+not to be written for want of leadership is looked at again as soon as that is had; on SIGTERM what is being reconciled
+is finished, then the Lease is given up, so that another takes over at once.
 """
 
 from __future__ import annotations
@@ -88,6 +89,7 @@ class _Operation:
         self._store = Store()
         self._queue = WorkQueue[PoolKey]()
         self._tally = Tally()
+        self._owed: set[PoolKey] = set()
         self._reconciler = Reconciler(
             cluster,
             self._store,
@@ -122,7 +124,7 @@ class _Operation:
                 background = [
                     tasks.create_task(self._knowledge.run()),
                     tasks.create_task(self._follow()),
-                    tasks.create_task(self._leadership.campaign(self._gained)),
+                    tasks.create_task(self._leadership.campaign(self._renewed)),
                 ]
                 workers = [tasks.create_task(self._work()) for _ in range(options.workers)]
                 serving = tasks.create_task(server.serve(sockets=[port]))
@@ -138,8 +140,9 @@ class _Operation:
     def _where(self) -> str:
         return "all namespaces" if not self._options.namespaces else ", ".join(self._options.namespaces)
 
-    def _gained(self) -> None:
-        self._look_at(self._store.keys())
+    def _renewed(self, anew: bool) -> None:
+        owed, self._owed = self._owed, set()
+        self._look_at(self._store.keys() if anew else owed)
 
     def _look_at(self, keys: Iterable[PoolKey]) -> None:
         """Nothing is looked at before everything has been listed once; then everything is."""
@@ -149,7 +152,7 @@ class _Operation:
 
     async def _follow(self) -> None:
         await self._knowledge.synced.wait()
-        self._gained()
+        self._look_at(self._store.keys())
         await self._watches.run(self._knowledge.doubt)
 
     async def _work(self) -> None:
@@ -165,7 +168,8 @@ class _Operation:
             if again is not None:
                 self._queue.add(key, after=again)
         except NotLeading:
-            result = "not_leading"  # Whoever gains leadership looks at every pool.
+            result = "not_leading"
+            self._owed.add(key)
         except OperatorError as problem:
             failed, result = True, "failed"
             log.warning("pool %s, trying again: %s", key, problem)

@@ -1,8 +1,5 @@
 """From two resources to a gateway, kept as it is wanted, touching nothing of anybody else's, and then at rest."""
 
-import base64
-import gzip
-
 from support.cluster.client import (
     DEPLOYMENT,
     FAIR_POOL,
@@ -18,18 +15,12 @@ from support.cluster.client import (
 )
 from support.cluster.definitions import fair_pool, tenant_weight
 from support.cluster.namespaces import new_namespace
+from support.cluster.operating import config_in
 from support.cluster.resources import condition, says
 from support.cluster.waiting import eventually, gone
 
-from fairpool_gateway.config import load
-
 OWNED = (SERVICE_ACCOUNT, ROLE, ROLE_BINDING, SERVICE, DEPLOYMENT)
 ALWAYS = [*((kind, "llama-fairpool") for kind in OWNED), (SECRET, "llama-fairpool-config")]
-
-
-def config_in(secret):
-    text = gzip.decompress(base64.b64decode(secret["data"]["config.json.gz"])).decode()
-    return load(text, source="the Secret", strict=True)
 
 
 async def versions(admin, namespace):

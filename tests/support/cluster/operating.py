@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import gzip
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -12,8 +14,11 @@ import httpx
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 from support.cluster.access import Access
+from support.cluster.accounts import token
 from support.cluster.client import Client, Document
 from support.cluster.process import Server
+
+from fairpool_gateway.config import PoolConfig, load
 
 ROOT = Path(__file__).parents[3]
 ACCOUNT = "fairpool-operator"
@@ -25,19 +30,11 @@ def documents(*paths: str) -> Iterator[Document]:
         yield from filter(None, yaml.safe_load_all((ROOT / path).read_text(encoding="utf-8")))
 
 
-async def token_of(admin: Client, account: str, namespace: str) -> str:
-    """A token of a ServiceAccount."""
-    path = f"/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token"
-    answer = await admin.request("POST", path, {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest"})
-    token: str = answer["status"]["token"]
-    return token
-
-
 async def install_operator(admin: Client, access: Access, namespace: str, *, everywhere: bool = False) -> Access:
     """Give an account in this namespace the operator's roles, there or everywhere; returns its access."""
     for document in documents("manifests/base/roles.yaml", "manifests/base/bindings.yaml"):
         await admin.apply(_placed(document, namespace, everywhere=everywhere))
-    return access.as_user(await token_of(admin, ACCOUNT, namespace))
+    return access.as_user(await token(admin, namespace, ACCOUNT))
 
 
 def _placed(document: Document, namespace: str, *, everywhere: bool) -> Document:
@@ -104,7 +101,7 @@ class Operator(Server):
         )
 
 
-def leaks(secret: str, *texts: str) -> list[str]:
-    """The texts in which a secret is found, in any form that it may have been written in."""
-    forms = {secret, secret.encode().hex(), re.escape(secret)}
-    return [text for text in texts if any(form in text for form in forms)]
+def config_in(secret: Document) -> PoolConfig:
+    """What the gateway reads in a pool's Secret."""
+    text = gzip.decompress(base64.b64decode(secret["data"]["config.json.gz"])).decode()
+    return load(text, source="the Secret", strict=True)

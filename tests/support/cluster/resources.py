@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from typing import Any
 
@@ -22,6 +23,11 @@ def key_secret(namespace: str, name: str, value: str, *, label: str | None = "tr
 def by_secret(secret: str, name: str = "k", **more: Any) -> Document:
     """One of a TenantWeight's keys."""
     return {"name": name, "secretKeyRef": {"name": secret, "key": "api-key"}, **more}
+
+
+def digest(key: str) -> str:
+    """What a configuration holds of a key."""
+    return "sha256:" + hashlib.sha256(key.encode()).hexdigest()
 
 
 def condition(resource: Document, type_: str) -> Document:
