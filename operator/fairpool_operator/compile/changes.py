@@ -5,7 +5,7 @@ What always holds: once everything here has been written, there is nothing more 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -49,7 +49,7 @@ def changes(compiled: Compiled, view: View) -> Changes:
     return Changes(
         tuple(_applies(compiled.objects, view)),
         compiled.removals,
-        tuple(each for each in compiled.tenant_statuses if _tenant_differs(each, view)),
+        tuple(_tenants_that_differ(compiled, view)),
         compiled.pool_status if compiled.pool_status and _pool_differs(compiled.pool_status, view) else None,
     )
 
@@ -71,12 +71,17 @@ def _pool_differs(said: PoolStatus, view: View) -> bool:
     return view.unread_pool is None or _alike(said.status.conditions) != _alike(view.unread_pool.conditions)
 
 
-def _tenant_differs(said: TenantStatus, view: View) -> bool:
-    for weight in view.weights:
-        if weight.metadata.uid == said.metadata.uid:
-            return _ours(said.status) != _ours(weight.status)
-    before = (each.conditions for each in view.unread_weights if each.metadata.uid == said.metadata.uid)
-    return _alike(said.status.conditions) != _alike(next(before, ()))
+def _tenants_that_differ(compiled: Compiled, view: View) -> Iterator[TenantStatus]:
+    there = {weight.metadata.uid: weight.status for weight in view.weights}
+    unread = {weight.metadata.uid: weight.conditions for weight in view.unread_weights}
+    for said in compiled.tenant_statuses:
+        uid = said.metadata.uid
+        if uid in there:
+            differs = _ours(said.status) != _ours(there[uid])
+        else:
+            differs = _alike(said.status.conditions) != _alike(unread.get(uid, ()))
+        if differs:
+            yield said
 
 
 def _ours(status: _Status) -> _Status:

@@ -58,15 +58,17 @@ def conditions(
 
 
 def _condition(finding: Finding, before: Condition | None, generation: int, now: datetime) -> Condition:
-    status = _STATUS[finding.holds]
-    stays = before is not None and before.status == status
+    status, message = _STATUS[finding.holds], _shortened(finding.message)
+    said = (status, generation, finding.reason, message)
+    if before and said == (before.status, before.observed_generation, before.reason, before.message):
+        return before
     return Condition(
         type=finding.type,
         status=status,
         observed_generation=generation,
-        last_transition_time=before.last_transition_time if before and stays else _written(now),
+        last_transition_time=before.last_transition_time if before and before.status == status else _written(now),
         reason=finding.reason,
-        message=_shortened(finding.message),
+        message=message,
     )
 
 
