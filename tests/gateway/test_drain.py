@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 import httpx
 import openai
 import pytest
+from support.answering import answering_endpoint
 from support.config import key_of
 from support.engine import running_engine
 from support.gateway_process import gateway_process
@@ -190,18 +191,19 @@ class TestARestart:
 
 class TestWhileItDrains:
     async def test_what_runs_and_what_waits_is_finished_whatever_is_signalled(self, config):
-        async with running_engine() as engine:
+        async with answering_endpoint() as engine, AsyncExitStack() as stack:
+            engine.may_answer.clear()
             path = config(engine.url, slots={"perEndpoint": 1})
-            async with gateway_process(path, "--no-in-pod") as gateway, official(gateway.url) as client:
-                slow = {**QUESTION, "max_tokens": 400, "extra_body": {"ignore_eos": True}}
-                slow["extra_headers"] = {"x-engine-fault": "slow:2"}
-                asking = [asyncio.create_task(client.chat.completions.create(**slow)) for _ in range(2)]
-                await shows(gateway, 'fairpool_waiting_requests{tenant="a"} 1.0')
-                for number in (signal.SIGTERM, signal.SIGTERM, signal.SIGINT):
-                    gateway.signal(number)
-                    await gateway.says("draining")
-                assert [answer.usage.completion_tokens for answer in await asyncio.gather(*asking)] == [400] * 2
-                assert await gateway.ended() == 0
+            gateway = await stack.enter_async_context(gateway_process(path, "--no-in-pod"))
+            client = await stack.enter_async_context(official(gateway.url))
+            asking = [asyncio.create_task(client.chat.completions.create(**QUESTION)) for _ in range(2)]
+            await shows(gateway, 'fairpool_waiting_requests{tenant="a"} 1.0')
+            for number in (signal.SIGTERM, signal.SIGTERM, signal.SIGINT):
+                gateway.signal(number)
+                await gateway.says("draining")
+            engine.may_answer.set()
+            await asyncio.gather(*asking)
+            assert await gateway.ended() == 0
 
     async def test_who_comes_is_told_on_old_connections_and_on_new_ones(self, config):
         async with Engine.listening() as (engine, endpoint), AsyncExitStack() as stack:

@@ -5,8 +5,8 @@ import contextlib
 
 from support.scripted_endpoint import PATIENCE, until
 
-from fairpool_gateway.upstream import Timeouts, request_head
-from fairpool_gateway.upstream.buffers import HIGH_WATER
+from fairpool_gateway.upstream import Timeouts, buffers, request_head
+from fairpool_gateway.upstream.buffers import ALWAYS, HIGH_WATER
 
 SEGMENT = 512 * 1024
 """What either event loop hands over at most at a time: one read of it, and over TLS what it kept of the one before."""
@@ -50,6 +50,28 @@ class TestSlowReader:
         response.close()
         with contextlib.suppress(ConnectionError):
             await asyncio.wait_for(pump, PATIENCE)
+
+    async def test_beyond_what_all_may_hold_has_little_of_its_own(self, ask, client, endpoint, monkeypatch):
+        monkeypatch.setattr(buffers, "MOST_IN_ALL", HIGH_WATER // 2)
+        responses, pumps = [], []
+        for _ in range(2):
+            task = ask()
+            peer = await endpoint.accept()
+            await peer.request()
+            pumps.append(asyncio.create_task(peer.answer(bytes(4 * HIGH_WATER))))
+            responses.append(await task)
+            await until(lambda: sum(each._reading_paused for each in client._connections) == len(responses))
+        first, second = responses
+        assert HIGH_WATER // 2 < first.held <= HIGH_WATER
+        assert ALWAYS < second.held <= ALWAYS + SEGMENT
+        first.close()
+        size = 0
+        while data := await second.read():
+            size += len(data)
+        assert size == 4 * HIGH_WATER
+        assert client.buffered == 0
+        with contextlib.suppress(ConnectionError):
+            await asyncio.gather(*pumps)
 
 
 class TestBodyInParts:
