@@ -15,6 +15,7 @@ from typing import Any
 import yaml
 from hypothesis import strategies as st
 from support.config import digest_of
+from support.definition_walks import matching
 from support.resources import NAMESPACE, fair_pool, gateway_pod, metadata, namespace, secret, tenant_weight
 
 _DIRECTORY = Path(__file__).parents[2] / "crds"
@@ -105,7 +106,8 @@ def _strings(found: dict[str, Any], _path: tuple[str, ...]) -> st.SearchStrategy
     if "duration(" in str(found.get("x-kubernetes-validations", "")):
         return DURATIONS
     least, most = found.get("minLength", 0), min(found.get("maxLength", 64), 64)
-    if pattern := found.get("pattern"):
+    if patterns := matching(found):
+        pattern = patterns[0].removesuffix("$")
         return st.from_regex(pattern, fullmatch=True, alphabet=st.characters(codec="ascii")).filter(
             lambda text: least <= len(text) <= most
         )

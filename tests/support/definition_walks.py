@@ -28,6 +28,13 @@ def fields(schema: Schema, place: str = "") -> Iterator[tuple[str, Schema]]:
             yield from fields(schema[key], f"{place}{mark}")
 
 
+def parts(schema: Schema) -> Iterator[Schema]:
+    """A schema and all beneath it."""
+    yield schema
+    for _, part in fields(schema):
+        yield part
+
+
 def defaulted(schema: Schema, value: Any) -> Any:
     """A value with the defaults of its fields, as the API server fills them in."""
     if isinstance(value, Mapping):

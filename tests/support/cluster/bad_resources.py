@@ -14,7 +14,7 @@ TABLE: Final = ROOT / "tests" / "cluster" / "bad_resources.yaml"
 _SMALLEST: Final = {"FairPool": fair_pool, "TenantWeight": tenant_weight}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class BadResource:
     """One case: what is to be said of it, and the place that has to be named (empty: the resource itself)."""
 

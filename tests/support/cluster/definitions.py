@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import yaml
-from support.cluster.client import CRD, FAIR_POOL, TENANT_WEIGHT, Client, Document, Refused
+from support.cluster.client import CRD, FAIR_POOL, TENANT_WEIGHT, Client, Document, Kind, Refused
 
 ROOT: Final = Path(__file__).parents[3]
 FILES: Final = {
@@ -41,6 +41,16 @@ def fair_pool(namespace: str, name: str = "llama", **spec: Any) -> Document:
 def tenant_weight(namespace: str, name: str = "search", **spec: Any) -> Document:
     """The smallest TenantWeight, with `spec`'s fields in it."""
     return _resource("TenantWeight", namespace, name, {"poolRef": {"name": "llama"}, **spec})
+
+
+async def dry_run(client: Client, document: Document) -> Document:
+    """A resource as the server would make it, which makes none.
+
+    Raises:
+        Refused: it would not.
+    """
+    path = (await client.resource(Kind.of(document))).path(document["metadata"]["namespace"])
+    return await client.request("POST", path, document, query={"dryRun": "All", "fieldValidation": "Strict"})
 
 
 def _resource(kind: str, namespace: str, name: str, spec: Document) -> Document:
