@@ -227,7 +227,7 @@ class TestSuspension:
                 assert_refused(told, 503, "pool_suspended")
                 assert 40 <= int(told.value.response.headers["retry-after"]) <= 60
             await client.models.list()
-            assert gateway.outcomes == {"pool_suspended": 2}
+            assert gateway.outcomes == {"pool_suspended": 2, "answered": 1}
 
     async def test_of_the_pool_reads_no_body(self):
         async with running_gateway(pool_over(suspend=True)) as gateway, wire(gateway) as line:

@@ -122,9 +122,11 @@ class TestIdle:
         while size < 5 + 16 * 1024 * 1024:
             size += len(await response.read())
         await pump
+        reading = asyncio.create_task(response.read())
+        await until(lambda: not any(connection._reading_paused for connection in client._connections))
         await time_passes(client, LONGER)
         with pytest.raises(UpstreamTimedOut):
-            await response.read()
+            await reading
 
     async def test_counts_again_once_a_slow_reader_has_caught_up(self, ask, client, endpoint):
         task = ask(idle=LIMIT)
@@ -135,9 +137,11 @@ class TestIdle:
         await until(lambda: response.held == HIGH_WATER + 1)
         await time_passes(client, LONGER)
         assert len(await response.read()) == HIGH_WATER + 1
+        reading = asyncio.create_task(response.read())
+        await until(lambda: not any(connection._reading_paused for connection in client._connections))
         await time_passes(client, LONGER)
         with pytest.raises(UpstreamTimedOut):
-            await response.read()
+            await reading
 
     async def test_endpoint_that_takes_no_request_is_silent(self, client, endpoint):
         async def body():

@@ -190,7 +190,7 @@ class TestFailures:
 
     async def test_no_answer_in_time(self, http, endpoint):
         with pytest.raises(httpx.ReadTimeout):
-            await http.get(url(endpoint), timeout=0.03)
+            await http.get(url(endpoint), timeout=httpx.Timeout(10, read=0.03))
 
     async def test_no_answer_at_all(self, http, endpoint):
         task = asyncio.create_task(http.get(url(endpoint)))
