@@ -94,7 +94,11 @@ class Admission(Generic[R]):
         self._own_bounds = config.own_queues()
         if not self._all_suspended and not self._suspended:
             return []
-        waiting = [(request, self._suspension(place.tenant)) for request, place in self._places.items()]
+        return self.review(lambda request: self._suspension(self._places[request].tenant))
+
+    def review(self, verdict: Callable[[R], Refused | None]) -> TurnedAway[R]:
+        """Take their places from the requests that the verdict refuses."""
+        waiting = [(request, verdict(request)) for request in self._places]
         turned_away = [(request, refusal) for request, refusal in waiting if refusal is not None]
         for request, _ in turned_away:
             self.leave(request)

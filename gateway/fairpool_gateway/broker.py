@@ -83,6 +83,10 @@ class Broker:
         self._carry_out(self.dispatcher.probed(self._loop.time(), endpoint, status))
         self._arm()
 
+    def listed(self, endpoint: Endpoint, models: frozenset[str] | None) -> None:
+        """An endpoint said which models it serves, or with None did not."""
+        self._carry_out(self.dispatcher.listed(self._loop.time(), endpoint, models))
+
     def complete(self, request: Request, used: Used | None) -> None:
         """The request needs its place or its slot no longer; only the first call counts."""
         now = self._loop.time()

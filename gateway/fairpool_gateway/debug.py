@@ -148,6 +148,7 @@ def _endpoint_view(endpoint: Endpoint, now: float) -> dict[str, Any]:
         "in_flight": endpoint.in_flight,
         "outstanding": endpoint.outstanding,
         "draining": endpoint.spec.draining,
+        "wanting": endpoint.wanting,
         "standing": health.standing.name.lower(),
         "out_for_seconds": round(max(0.0, health.until - now), 1) if health.standing is Standing.EJECTED else 0,
         "ejected": health.ejected,

@@ -1,11 +1,11 @@
 """The dispatcher: the loop of §7.1 as a state machine, so that every interleaving can be tested on fake time.
 
-Events go in (receive, arrive, cancel, complete, endpoints, configure, tick), each with the time it happened; actions
-come out (grant a slot, refuse), to be carried out in order. It knows neither HTTP nor tasks. What always holds after
-every event: either nobody waits or no slot is free; a slot that was taken is given back exactly once. Whose head goes
-next is decided once per dispatch, however many slots came free (§5.2), and its cost is fixed at that moment (§5.1). A
-request whose attempt failed before its first byte may try another endpoint: it goes ahead of the order, since its turn
-has been, and is not charged again.
+Events go in (receive, arrive, cancel, complete, endpoints, listed, configure, tick), each with the time it happened;
+actions come out (grant a slot, refuse), to be carried out in order. It knows neither HTTP nor tasks. What always holds
+after every event: either nobody waits or no slot is free; a slot that was taken is given back exactly once. Whose head
+goes next is decided once per dispatch, however many slots came free (§5.2), and its cost is fixed at that moment
+(§5.1). A request whose attempt failed before its first byte may try another endpoint: it goes ahead of the order, since
+its turn has been, and is not charged again.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from fairpool_gateway.config import PoolConfig
 from fairpool_gateway.cost import Estimator, Used
 from fairpool_gateway.decision_log import DecisionLog
 from fairpool_gateway.endpoints import Endpoint, Endpoints, EndpointSpec, Slot
-from fairpool_gateway.errors import NoEndpoint, Refused
+from fairpool_gateway.errors import ModelNotFound, NoEndpoint, Refused
 from fairpool_gateway.health import PROBE, SUSPICIOUS
+from fairpool_gateway.models import judge
 from fairpool_gateway.ordering import OrderingFactory
 from fairpool_gateway.placement import choose
 from fairpool_gateway.request import Request, State
@@ -57,6 +58,7 @@ class Dispatcher:
         self, config: PoolConfig, *, ordering: OrderingFactory[Request] = Scheduler, log: DecisionLog | None = None
     ) -> None:
         self.config = config
+        self.models = config.models
         self.tallies: Tallies[Request] = Tallies(config)
         self.endpoints = Endpoints()
         self.estimator = Estimator(config.cost.model())
@@ -198,7 +200,17 @@ class Dispatcher:
     def replace_endpoints(self, now: float, specs: Iterable[EndpointSpec]) -> list[Action]:
         """These are the endpoints from now on; what is in flight on others goes on to its end."""
         self.endpoints.replace(specs)
-        return self._fill(now)
+        return self._judge_models(now)
+
+    def listed(self, now: float, endpoint: Endpoint, models: frozenset[str] | None) -> list[Action]:
+        """An endpoint was asked which models it serves. `models` is None where it does not say."""
+        endpoint.asked = True
+        endpoint.models = models
+        return self._judge_models(now)
+
+    def serves(self, model: str) -> bool:
+        """Whether requests for this model may wait; all may while nobody knows what is served."""
+        return not self.models or model in self.models
 
     def configure(self, now: float, config: PoolConfig) -> list[Action]:
         """These are the rules from now on; no meter moves (§5.1), and nothing is dropped but what waits suspended."""
@@ -206,7 +218,7 @@ class Dispatcher:
         self.config = config
         self.tallies.configure(config)
         self.estimator.configure(config.cost.model())
-        return self._turn_away(now, self.admission.configure(config))
+        return self._turn_away(now, self.admission.configure(config)) + self._judge_models(now)
 
     def tick(self, now: float) -> list[Action]:
         """Time has passed: endpoints that were out for long enough are tried, and who waited too long is refused.
@@ -228,6 +240,19 @@ class Dispatcher:
             None if since is None else since + self.config.queue.timeout,
         )
         return min((moment for moment in due if moment is not None), default=None)
+
+    def _judge_models(self, now: float) -> list[Action]:
+        """See anew which models are served and by whom; who waited for another while nobody knew is told so."""
+        known, self.models = bool(self.models), judge(self.config.models, self.endpoints)
+        self.endpoints.rely_on_who_is_left()
+        actions: list[Action] = []
+        if self.models and not known:
+            actions = self._turn_away(now, self.admission.review(self._not_served))
+        return actions + self._fill(now)
+
+    def _not_served(self, request: Request) -> Refused | None:
+        model = request.shape.model
+        return None if not model or model in self.models else ModelNotFound.of(model, request.tenant)
 
     def _fill(self, now: float) -> list[Action]:
         """Dispatch while a slot is free and somebody waits, deciding anew for each (§7.1)."""

@@ -2,9 +2,11 @@
 
 A slot is the right to have one request outstanding on an endpoint. It belongs to the endpoint *object* it was taken
 from: an endpoint that leaves the pool and comes back under the same address, with another identity, starts empty,
-and slots of the one that left are given back to it without harm. What always holds: `in_flight` and `outstanding`
-are never negative, and equal the number and the cost of the slots that are out. An endpoint that drains or is ejected
-gets nothing new and finishes what it runs. While any endpoint does not drain, there is one that is not ejected.
+and slots of the one that left are given back to it without harm. One that comes back with its identity still has what
+it had in flight, for that runs on while it is away. What always holds: `in_flight` and `outstanding`
+are never negative, and equal the number and the cost of the slots that are out. An endpoint that drains, is ejected or
+may not serve the pool's models gets nothing new and finishes what it runs. Of those that neither drain nor want for
+models, one at least is not ejected.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ class EndpointSpec:
         slots: how many requests it may have outstanding.
         draining: whether it is to finish what it runs and get no more.
         over_tls: whether it is reached over TLS.
+        asked_first: whether it gets nothing before it was asked which models it serves.
     """
 
     id: str
@@ -34,6 +37,7 @@ class EndpointSpec:
     slots: int
     draining: bool = False
     over_tls: bool = False
+    asked_first: bool = False
 
 
 class Endpoint:
@@ -44,20 +48,26 @@ class Endpoint:
         in_flight: slots that are taken.
         outstanding: the cost of what is in flight, in tokens.
         health: what has been seen of it.
+        asked: whether it was asked for its models.
+        models: what it serves by its own word; None while it has said nothing.
+        wanting: why it may not serve this pool's models, if so.
     """
 
-    __slots__ = ("health", "in_flight", "outstanding", "spec")
+    __slots__ = ("asked", "health", "in_flight", "models", "outstanding", "spec", "wanting")
 
     def __init__(self, spec: EndpointSpec) -> None:
         self.spec = spec
         self.in_flight = 0
         self.outstanding = 0
         self.health = Health()
+        self.asked = False
+        self.models: frozenset[str] | None = None
+        self.wanting: str | None = None
 
     @property
     def has_free_slot(self) -> bool:
         """Whether one more request may be sent here."""
-        if self.spec.draining or self.in_flight >= self.spec.slots:
+        if self.in_flight >= self.spec.slots or self.spec.draining or self.wanting is not None:
             return False
         return self.health.standing is Standing.GOOD or (
             self.health.standing is Standing.ON_TRIAL and not self.health.trial_runs
@@ -66,7 +76,7 @@ class Endpoint:
     @property
     def is_out(self) -> bool:
         """Whether it gets nothing new, however few requests it runs."""
-        return self.spec.draining or self.health.standing is Standing.EJECTED
+        return self.spec.draining or self.wanting is not None or self.health.standing is Standing.EJECTED
 
     def take(self, cost: int) -> Slot:
         """Take one slot for a request of this cost."""
@@ -102,6 +112,7 @@ class Endpoints:
 
     def __init__(self) -> None:
         self._by_id: dict[str, Endpoint] = {}
+        self._away: dict[str, Endpoint] = {}
 
     def __iter__(self) -> Iterator[Endpoint]:
         return iter(self._by_id.values())
@@ -110,11 +121,14 @@ class Endpoints:
         return len(self._by_id)
 
     def replace(self, specs: Iterable[EndpointSpec]) -> None:
-        """Make these the endpoints: known identities keep their slots, others join or leave.
+        """Make these the endpoints: known identities keep their slots, others join or leave."""
+        before = self._away | self._by_id
+        self._by_id = {spec.id: _updated(before.get(spec.id), spec) for spec in specs}
+        self._away = {name: each for name, each in before.items() if each.in_flight and name not in self._by_id}
+        self.rely_on_who_is_left()
 
-        If all that are left were ejected, each may prove itself at once.
-        """
-        self._by_id = {spec.id: self._updated(spec) for spec in specs}
+    def rely_on_who_is_left(self) -> None:
+        """If all that are left were ejected, each may prove itself at once."""
         if all(endpoint.is_out for endpoint in self):
             for endpoint in self:
                 endpoint.health.is_needed()
@@ -133,9 +147,9 @@ class Endpoints:
         ejected = (endpoint.health for endpoint in self if endpoint.health.standing is Standing.EJECTED)
         return min((health.until for health in ejected), default=None)
 
-    def _updated(self, spec: EndpointSpec) -> Endpoint:
-        endpoint = self._by_id.get(spec.id)
-        if endpoint is None:
-            return Endpoint(spec)
-        endpoint.spec = spec
-        return endpoint
+
+def _updated(endpoint: Endpoint | None, spec: EndpointSpec) -> Endpoint:
+    if endpoint is None:
+        return Endpoint(spec)
+    endpoint.spec = spec
+    return endpoint

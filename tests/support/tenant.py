@@ -22,10 +22,8 @@ QUESTION: dict[str, Any] = {"model": "sim", "messages": [{"role": "user", "conte
 def pool_over(*endpoints: str | ScriptedEndpoint, **fields: Any) -> PoolConfig:
     """A pool of tenants `a`, `b` and `c` over these endpoints, by their URLs or scripted."""
     urls = [each if isinstance(each, str) else f"http://{each.target}" for each in endpoints]
-    fields.setdefault("tenants", [{"name": name} for name in "abc"])
-    return pool_config(
-        models=["sim"], endpoints=[{"name": f"e{number}", "url": url} for number, url in enumerate(urls)], **fields
-    )
+    fields = {"tenants": [{"name": name} for name in "abc"], "models": ["sim"], **fields}
+    return pool_config(endpoints=[{"name": f"e{number}", "url": url} for number, url in enumerate(urls)], **fields)
 
 
 @contextlib.asynccontextmanager

@@ -12,6 +12,7 @@ from fairpool_gateway.app.body import Bodies
 from fairpool_gateway.app.certificate import Certificate
 from fairpool_gateway.app.credential import read_credential
 from fairpool_gateway.app.shutdown import Shutdown
+from fairpool_gateway.asking import Asker
 from fairpool_gateway.broker import Broker
 from fairpool_gateway.config import PoolConfig
 from fairpool_gateway.decision_log import DecisionLog
@@ -19,6 +20,7 @@ from fairpool_gateway.dispatcher import Dispatcher, Request
 from fairpool_gateway.endpoints import EndpointSpec
 from fairpool_gateway.errors import ConfigInvalid, Refused
 from fairpool_gateway.identity import Directory, Headers
+from fairpool_gateway.listings import Lister
 from fairpool_gateway.ordering import OrderingFactory
 from fairpool_gateway.probes import Prober
 from fairpool_gateway.sfq import Scheduler
@@ -46,14 +48,13 @@ class Gateway:
         self.credential = read_credential(config.endpoint_credential)
         self.credential_problem: str | None = None
         self.directory = Directory(config)
-        self.models = frozenset(config.models)
         self.apis = config.apis()
         self.client = Client()
         self._tls = _tls(config)
         self.broker = Broker(Dispatcher(config, ordering=ordering, log=log))
         self.broker.replace_endpoints(_endpoint_specs(config))
         self.bodies = Bodies(self.broker)
-        self._prober: Prober | None = None
+        self._askers: tuple[Asker, ...] = ()
         self.tracing = tracing
         self.certificate = certificate
         self.config_problem: str | None = None
@@ -72,19 +73,26 @@ class Gateway:
         self.config = config
         self.config_problem = None
         self.directory = Directory(config, before=self.directory)
-        self.models = frozenset(config.models)
         self.apis = config.apis()
         # What still goes to endpoints over TLS that the edit took out is protected as before.
         self._tls = _tls(config) or self._tls
         self.broker.configure(config)
         self.broker.replace_endpoints(_endpoint_specs(config))
-        if self._prober is not None:
-            self._prober.follow(config.probe, self._tls)
+        self._ask_endpoints()
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """What is served, as far as is known."""
+        return self.broker.dispatcher.models
 
     def probe_endpoints(self) -> None:
-        """Ask endpoints how they are, from now on."""
-        self._prober = Prober(self.broker, self.client, lambda: self.credential)
-        self._prober.follow(self.config.probe, self._tls)
+        """Ask endpoints how they are and which models they serve, from now on."""
+        self._askers = tuple(asker(self.broker, self.client, lambda: self.credential) for asker in (Prober, Lister))
+        self._ask_endpoints()
+
+    def _ask_endpoints(self) -> None:
+        for asker in self._askers:
+            asker.follow(self.config.probe, self._tls)
 
     def refuse_config(self, problem: ConfigInvalid) -> None:
         """An edit cannot be used: keep the last good configuration, and say so."""
@@ -131,8 +139,8 @@ class Gateway:
 
     async def aclose(self) -> None:
         """End what runs in the background."""
-        if self._prober is not None:
-            await self._prober.aclose()
+        for asker in self._askers:
+            await asker.aclose()
         self.broker.close()
         await self.client.aclose()
         if self.tracing is not None:

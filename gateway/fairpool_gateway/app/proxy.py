@@ -126,7 +126,7 @@ class _Exchange:
             read=partial(read_shape, self._api, may_overtake=gateway.config.overtaking == "Allow"),
             most=gateway.config.queue.max_request_bytes,
         )
-        if shape.model not in gateway.models and (shape.model or self._api is not Api.EXTRA):
+        if not gateway.broker.dispatcher.serves(shape.model) and (shape.model or self._api is not Api.EXTRA):
             raise ModelNotFound.of(shape.model, tenant)
         request = self._request = Request(self._made_id, tenant, shape, len(self._body), self._id)
         if self._trace is not None:

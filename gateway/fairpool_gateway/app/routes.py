@@ -31,7 +31,7 @@ def tenant_routes(gateway: Gateway) -> FastAPI:
     async def models(request: Request, response: Response) -> dict[str, Any]:
         gateway.answered(gateway.identify(request.scope["headers"]))
         response.headers["x-request-id"] = _request_id(request)
-        return {"object": "list", "data": [_model(name, created) for name in gateway.config.models]}
+        return {"object": "list", "data": [_model(name, created) for name in gateway.models]}
 
     @app.get("/v1/models/{name:path}")
     async def model(request: Request, response: Response, name: str) -> dict[str, Any]:

@@ -110,6 +110,12 @@ class Interleavings(RuleBasedStateMachine):
         if endpoints:
             self.carry_out(self.dispatcher.probed(self.now, endpoints[number % len(endpoints)], status))
 
+    @rule(number=st.integers(0, 2), models=st.sampled_from([None, frozenset(), {"tiny"}, {"other"}]))
+    def list_models(self, number, models):
+        endpoints = list(self.dispatcher.endpoints)
+        if endpoints:
+            self.carry_out(self.dispatcher.listed(self.now, endpoints[number % len(endpoints)], models))
+
     def end(self, made, event):
         if self.by_state[made] is State.IN_FLIGHT:
             self.by_state[made] = State.DONE
