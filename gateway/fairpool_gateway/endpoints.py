@@ -3,10 +3,10 @@
 A slot is the right to have one request outstanding on an endpoint. It belongs to the endpoint *object* it was taken
 from: an endpoint that leaves the pool and comes back under the same address, with another identity, starts empty,
 and slots of the one that left are given back to it without harm. One that comes back with its identity still has what
-it had in flight, for that runs on while it is away. What always holds: `in_flight` and `outstanding`
-are never negative, and equal the number and the cost of the slots that are out. An endpoint that drains, is ejected or
-may not serve the pool's models gets nothing new and finishes what it runs. Of those that neither drain nor want for
-models, one at least is not ejected.
+it had in flight, for that runs on while it is away. What always holds: `in_flight` and `outstanding` are never
+negative, and equal the number and the cost of the slots that are out. An endpoint that drains, is ejected or may not
+serve the pool's models gets nothing new and finishes what it runs. Of those that neither drain nor want for models, one
+at least is not ejected.
 """
 
 from __future__ import annotations
@@ -125,7 +125,6 @@ class Endpoints:
         before = self._away | self._by_id
         self._by_id = {spec.id: _updated(before.get(spec.id), spec) for spec in specs}
         self._away = {name: each for name, each in before.items() if each.in_flight and name not in self._by_id}
-        self.rely_on_who_is_left()
 
     def rely_on_who_is_left(self) -> None:
         """If all that are left were ejected, each may prove itself at once."""

@@ -7,6 +7,8 @@ reader what to do and never hold a credential or a prompt.
     GatewayError
       ConfigInvalid        the configuration cannot be used; lists every problem with its path
       CannotStart          a port or a file that the process needs is not to be had
+      ClusterError         the Kubernetes API did not do what was asked; what was seen last stays in force
+        ClusterExpired       a watch, or a list in pages, is too old to go on (410): begin anew
       UpstreamError        an exchange with an endpoint failed
         ConnectFailed        no connection; says whether one had been lost just before, with the request sent
         UpstreamBroken       the connection or its HTTP broke; says whether any byte of the answer came
@@ -39,6 +41,14 @@ class ConfigInvalid(GatewayError):
 
 class CannotStart(GatewayError):
     """A port or a file that the process needs is not to be had."""
+
+
+class ClusterError(GatewayError):
+    """The Kubernetes API cannot be reached, refuses, or answers what it should not."""
+
+
+class ClusterExpired(ClusterError):
+    """What the API server was asked to go on from is gone (410)."""
 
 
 class UpstreamError(GatewayError):

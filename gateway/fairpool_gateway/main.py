@@ -1,4 +1,4 @@
-"""The command `fairpool-gateway`: one pool's gateway from a configuration file."""
+"""The command `fairpool-gateway`: one pool's gateway from a configuration file, or from a Secret in Kubernetes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fairpool_gateway import logs
-from fairpool_gateway.app.server import Options, run
+from fairpool_gateway.app.kubernetes import Place
+from fairpool_gateway.app.process import Options, run
 from fairpool_gateway.configwatch import read
 from fairpool_gateway.dispatcher import Request
 from fairpool_gateway.errors import CannotStart, ConfigInvalid
@@ -23,13 +24,13 @@ def main(arguments: Sequence[str] | None = None, *, ordering: OrderingFactory[Re
     """Run the gateway; returns its exit status: 0, 1 where it cannot start, 2 where its configuration is wrong."""
     parser = _parser()
     parsed = parser.parse_args(arguments)
-    if (parsed.tls_certificate is None) != (parsed.tls_key is None):
-        parser.error("--tls-certificate and --tls-key go together")
+    if (wrong := _wrong_together(parsed)) is not None:
+        parser.error(wrong)
     logs.set_up(sys.stderr, parsed.log_format, parsed.log_level)
-    path: Path = parsed.config
+    path: Path | None = parsed.config
     try:
-        config = read(path, strict=True)
-        if not parsed.check:
+        config = None if path is None else read(path, strict=True)
+        if config is None or not parsed.check:
             run(config, _options(parsed), ordering=ordering)
             return 0
     except CannotStart as problem:
@@ -44,9 +45,25 @@ def main(arguments: Sequence[str] | None = None, *, ordering: OrderingFactory[Re
     return 0
 
 
+def _wrong_together(parsed: argparse.Namespace) -> str | None:
+    """What does not go together, if anything."""
+    if (parsed.tls_certificate is None) != (parsed.tls_key is None):
+        return "--tls-certificate and --tls-key go together"
+    if (parsed.pool is None) != (parsed.config_secret is None):
+        return "--config-secret and --pool go together: a pool's Secret, and the FairPool to report to"
+    if parsed.config_secret is not None and parsed.namespace is None:
+        return "--config-secret needs --namespace"
+    if parsed.check and parsed.config is None:
+        return "--check needs --config"
+    return None
+
+
 def _options(parsed: argparse.Namespace) -> Options:
     return Options(
         config_path=parsed.config,
+        place=None
+        if parsed.namespace is None
+        else Place(parsed.namespace, parsed.kubeconfig, parsed.pool, parsed.config_secret, parsed.pod_uid),
         host=parsed.host,
         port=parsed.port,
         admin_host=parsed.admin_host,
@@ -60,8 +77,19 @@ def _options(parsed: argparse.Namespace) -> Options:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="fairpool-gateway", description="Serve one pool, as its configuration says.")
+    where = parser.add_mutually_exclusive_group(required=True)
+    where.add_argument("--config", type=Path, metavar="FILE", help="the pool, in YAML or JSON; followed")
+    where.add_argument("--config-secret", metavar="NAME", help="the Secret where an operator keeps it; followed")
+    parser.add_argument("--pool", metavar="NAME", help="the FairPool that is told what this gateway sees")
+    parser.add_argument("--namespace", metavar="NAME", help="where in Kubernetes pods, Secret and FairPool are")
     parser.add_argument(
-        "--config", type=Path, required=True, metavar="FILE", help="the pool, in YAML or JSON; followed"
+        "--kubeconfig", type=Path, metavar="FILE", help="how to reach the API server (default: as a pod does)"
+    )
+    parser.add_argument(
+        "--pod-uid",
+        default=os.environ.get("POD_UID", ""),
+        metavar="UID",
+        help="which pod this is, for the FairPool's status (default: $POD_UID)",
     )
     parser.add_argument("--check", action="store_true", help="say what is wrong with FILE, and serve nothing")
     parser.add_argument("--host", default="127.0.0.1", help="where tenants connect (default: %(default)s)")

@@ -7,7 +7,7 @@ with it, and never a model. `docs/operations.md` lists every metric.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
@@ -24,13 +24,19 @@ _LE = [*(f"{bound:g}" for bound in WAIT_BOUNDS), "+Inf"]
 
 @dataclass(frozen=True, slots=True)
 class Vitals:
-    """What is to be shown of the process around the dispatcher, at one moment."""
+    """What is to be shown of the process around the dispatcher, at one moment.
+
+    `left_out` counts pods that are no endpoints, by why; `followed` says of what is followed through the Kubernetes API
+    whether it is at the moment.
+    """
 
     config_is_current: bool
     buffered: int
     connections: int
     refused_connections: int
     tasks: int
+    left_out: Mapping[str, int]
+    followed: Mapping[str, bool]
 
 
 class _PoolCollector(Collector):
@@ -110,11 +116,6 @@ class _PoolCollector(Collector):
             ("in_flight_requests", "Slots of an endpoint that are taken.", [each.in_flight for each in endpoints]),
             ("outstanding_tokens", "Cost of what is in flight on an endpoint.", [e.outstanding for e in endpoints]),
             ("draining", "1 while an endpoint gets nothing new.", [int(each.spec.draining) for each in endpoints]),
-            (
-                "serves_models",
-                "1, or 0 while an endpoint gets nothing because it may not serve the models of the pool.",
-                [int(each.wanting is None) for each in endpoints],
-            ),
         ):
             ids = (each.spec.id for each in endpoints)
             yield _gauge(f"endpoint_{name}", help_text, "endpoint", zip(ids, values, strict=True))
@@ -148,6 +149,15 @@ class _PoolCollector(Collector):
             "fairpool_refused_connections",
             "Connections that were closed at once, because there were as many as may be.",
             vitals.refused_connections,
+        )
+        yield _gauge(
+            "left_out_pods", "Pods of the selector that are no endpoints, by why.", "reason", vitals.left_out.items()
+        )
+        yield _gauge(
+            "followed",
+            "1, or 0 while this cannot be followed through the Kubernetes API and what was seen last stays in force.",
+            "what",
+            vitals.followed.items(),
         )
 
 

@@ -9,7 +9,8 @@ from support.config import pool_config
 from watchfiles import Change
 
 from fairpool_gateway.config import dump
-from fairpool_gateway.configwatch import Follower, Place, follow, read
+from fairpool_gateway.configwatch import follow, read
+from fairpool_gateway.configwatch.file import Follower, Place
 from fairpool_gateway.errors import ConfigInvalid
 
 SOON = 10.0
@@ -153,7 +154,7 @@ class TestAnEditIsNoticed:
             raise OSError("OS file watch limit reached")
             yield
 
-        monkeypatch.setattr("fairpool_gateway.configwatch.awatch", refuse)
+        monkeypatch.setattr("fairpool_gateway.configwatch.file.awatch", refuse)
         path = tmp_path / "pool.yaml"
         write(path, 1)
         async with following(path) as told:

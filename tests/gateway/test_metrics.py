@@ -33,7 +33,15 @@ def pool(*names, slots=1, **fields):
 
 
 def scrape(dispatcher, buffered=0):
-    vitals = Vitals(config_is_current=True, buffered=buffered, connections=3, refused_connections=2, tasks=5)
+    vitals = Vitals(
+        config_is_current=True,
+        buffered=buffered,
+        connections=3,
+        refused_connections=2,
+        tasks=5,
+        left_out={"not Ready": 2},
+        followed={"pods": True, "config": False},
+    )
     parts = exposition(dispatcher, lambda: vitals)()
     return list(text_string_to_metric_families(b"".join(parts).decode()))
 

@@ -1,26 +1,51 @@
-"""The admin port: health, metrics and the scheduler's state, on a port that tenants cannot reach."""
+"""The admin port: health, metrics and the scheduler's state, on a port that tenants cannot reach.
+
+`/readyz` fails before the gateway knows its configuration and its endpoints, and while it drains. Afterwards what it
+cannot follow any more leaves it ready, for it goes on with what it has seen last; the detail says so.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from fastapi import FastAPI
 from fastapi.responses import JSONResponse, Response
 
 from fairpool_gateway.app.gateway import Gateway
+from fairpool_gateway.app.kubernetes import Kubernetes
 from fairpool_gateway.app.listener import Listener
+from fairpool_gateway.app.report import left_out
 from fairpool_gateway.app.routes import NO_TELEMETRY
 from fairpool_gateway.app.shutdown import Phase
 from fairpool_gateway.debug import Clock, keys_view, pool_view, requests_view, tenants_view
 from fairpool_gateway.metrics import Vitals, exposition
 
 
-def admin_routes(gateway: Gateway, listeners: Sequence[Listener] = ()) -> FastAPI:
+def waiting_routes(why: Callable[[], str]) -> FastAPI:
+    """The admin port of a gateway that has no configuration yet; `why` says what it waits for."""
+    app = FastAPI(title="FairPool gateway, waiting", telemetry=NO_TELEMETRY)
+
+    @app.get("/healthz")
+    async def healthz() -> dict[str, str]:
+        return {"status": "ok"}
+
+    @app.get("/readyz")
+    async def readyz() -> JSONResponse:
+        return JSONResponse({"status": "waiting", "config": why()}, status_code=503)
+
+    return app
+
+
+def admin_routes(gateway: Gateway, listeners: Sequence[Listener] = (), kubernetes: Kubernetes | None = None) -> FastAPI:
     """The FastAPI application of the admin port. `listeners`: those of the tenants' port, once there are any."""
     app = FastAPI(title="FairPool gateway, admin", telemetry=NO_TELEMETRY)
+
+    def followed() -> Mapping[str, str | None]:
+        return {} if kubernetes is None else kubernetes.problems()
+
     dispatcher, loop = gateway.broker.dispatcher, asyncio.get_running_loop()
     scrape = exposition(
         dispatcher,
@@ -30,6 +55,8 @@ def admin_routes(gateway: Gateway, listeners: Sequence[Listener] = ()) -> FastAP
             connections=sum(each.connections for each in listeners),
             refused_connections=sum(each.refused for each in listeners),
             tasks=len(asyncio.all_tasks(loop)),
+            left_out={why: len(names) for why, names in gateway.found.left_out.items()} if gateway.found else {},
+            followed={name: problem is None for name, problem in followed().items()},
         ),
     )
 
@@ -37,14 +64,19 @@ def admin_routes(gateway: Gateway, listeners: Sequence[Listener] = ()) -> FastAP
     async def healthz() -> dict[str, str]:
         return {"status": "ok"}
 
-    @app.get("/readyz", summary="Whether tenants should be sent here", responses={503: {"description": "Draining"}})
+    @app.get("/readyz", summary="Whether tenants should be sent here", responses={503: {"description": "No"}})
     async def readyz() -> JSONResponse:
+        phase = gateway.shutdown.phase
+        status = phase.name.lower() if gateway.knows_its_endpoints else "waiting"
         detail: dict[str, Any] = {
-            "status": gateway.shutdown.phase.name.lower(),
+            "status": status,
             "endpoints": len(dispatcher.endpoints),
+            **({"leftOut": out} if (out := left_out(gateway)) else {}),
             **_problems(gateway),
+            **_not_followed(followed()),
         }
-        return JSONResponse(detail, status_code=503 if gateway.shutdown.phase is Phase.DRAINING else 200)
+        ready = gateway.knows_its_endpoints and phase is not Phase.DRAINING
+        return JSONResponse(detail, status_code=200 if ready else 503)
 
     @app.get("/metrics", summary="Metrics in Prometheus' text format", response_class=Response)
     async def metrics() -> Response:
@@ -81,3 +113,11 @@ def _problems(gateway: Gateway) -> dict[str, str]:
         "certificate": (gateway.certificate and gateway.certificate.problem, "the last good one stays in force"),
     }
     return {name: f"{instead}: {problem}" for name, (problem, instead) in found.items() if problem}
+
+
+def _not_followed(followed: Mapping[str, str | None]) -> dict[str, str]:
+    return {
+        f"{name}Followed": f"what was seen last stays in force: {problem}"
+        for name, problem in followed.items()
+        if problem is not None
+    }

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import secrets
 import time
+from collections.abc import Iterable
 from itertools import count
 
 from fairpool_gateway.app.body import Bodies
@@ -16,6 +17,7 @@ from fairpool_gateway.asking import Asker
 from fairpool_gateway.broker import Broker
 from fairpool_gateway.config import PoolConfig
 from fairpool_gateway.decision_log import DecisionLog
+from fairpool_gateway.discovery import Found, Pod, PodFollower, find_endpoints
 from fairpool_gateway.dispatcher import Dispatcher, Request
 from fairpool_gateway.endpoints import EndpointSpec
 from fairpool_gateway.errors import ConfigInvalid, Refused
@@ -43,8 +45,11 @@ class Gateway:
         in_pod: bool = False,
         tracing: Tracing | None = None,
         certificate: Certificate | None = None,
+        pods: PodFollower | None = None,
     ) -> None:
+        _can_discover(config, pods)
         self.config = config
+        self.config_hash = ""
         self.credential = read_credential(config.endpoint_credential)
         self.credential_problem: str | None = None
         self.directory = Directory(config)
@@ -52,7 +57,9 @@ class Gateway:
         self.client = Client()
         self._tls = _tls(config)
         self.broker = Broker(Dispatcher(config, ordering=ordering, log=log))
-        self.broker.replace_endpoints(_endpoint_specs(config))
+        self.found: Found | None = None
+        self._pods: tuple[Pod, ...] | None = None
+        self._pod_follower = pods
         self.bodies = Bodies(self.broker)
         self._askers: tuple[Asker, ...] = ()
         self.tracing = tracing
@@ -62,13 +69,15 @@ class Gateway:
         self.loop = asyncio.get_running_loop()
         self._run = secrets.token_hex(4)
         self._numbers = count(1)
+        self._place_endpoints()
 
     def apply(self, config: PoolConfig) -> None:
         """Follow an edit of the configuration; nothing that waits or runs is dropped, unless it is suspended.
 
         Raises:
-            ConfigInvalid: the endpoints' credential cannot be read; nothing has changed.
+            ConfigInvalid: the endpoints' credential cannot be read, or pods cannot be found; nothing has changed.
         """
+        _can_discover(config, self._pod_follower)
         self.renew_credential(read_credential(config.endpoint_credential))
         self.config = config
         self.config_problem = None
@@ -77,8 +86,8 @@ class Gateway:
         # What still goes to endpoints over TLS that the edit took out is protected as before.
         self._tls = _tls(config) or self._tls
         self.broker.configure(config)
-        self.broker.replace_endpoints(_endpoint_specs(config))
-        self._ask_endpoints()
+        self._place_endpoints()
+        self.discover()
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -88,6 +97,37 @@ class Gateway:
     def probe_endpoints(self) -> None:
         """Ask endpoints how they are and which models they serve, from now on."""
         self._askers = tuple(asker(self.broker, self.client, lambda: self.credential) for asker in (Prober, Lister))
+        self._ask_endpoints()
+
+    def discover(self) -> None:
+        """Find endpoints among pods, where the configuration says so, from now on."""
+        if self._pod_follower is not None:
+            discovery = self.config.discovery
+            self._pod_follower.follow(None if discovery is None else discovery.selector, self._saw)
+
+    @property
+    def knows_its_endpoints(self) -> bool:
+        """Whether those that are to be found have been looked for."""
+        return self.config.discovery is None or self._pods is not None
+
+    @property
+    def pods_problem(self) -> str | None:
+        """Why pods are not followed at the moment, where they have to be."""
+        return None if self._pod_follower is None else self._pod_follower.problem
+
+    def _saw(self, pods: Iterable[Pod]) -> None:
+        self._pods = tuple(pods)
+        self._place_endpoints()
+
+    def _place_endpoints(self) -> None:
+        """Have those endpoints that there are now."""
+        config = self.config
+        if config.discovery is None:
+            self.found = None
+            self.broker.replace_endpoints(_endpoint_specs(config))
+        else:
+            self.found = find_endpoints(self._pods or (), config.discovery, config.slots.per_endpoint)
+            self.broker.replace_endpoints(self.found.endpoints)
         self._ask_endpoints()
 
     def _ask_endpoints(self) -> None:
@@ -139,6 +179,8 @@ class Gateway:
 
     async def aclose(self) -> None:
         """End what runs in the background."""
+        if self._pod_follower is not None:
+            await self._pod_follower.aclose()
         for asker in self._askers:
             await asker.aclose()
         self.broker.close()
@@ -160,6 +202,11 @@ def _endpoint_specs(config: PoolConfig) -> list[EndpointSpec]:
         )
         for endpoint in config.endpoints
     ]
+
+
+def _can_discover(config: PoolConfig, pods: PodFollower | None) -> None:
+    if config.discovery is not None and pods is None:
+        raise ConfigInvalid(["discovery: pods can be found in a namespace only: name it with --namespace"])
 
 
 def _tls(config: PoolConfig) -> Tls | None:

@@ -87,7 +87,7 @@ async def followed(file, config):
     file.write_text(dump(config))
     async with running_gateway(config) as gateway:
         stop = asyncio.Event()
-        task = asyncio.create_task(Edits(gateway.gateway, file).follow(stop))
+        task = asyncio.create_task(Edits(gateway.gateway, str(file)).follow_file(file, stop))
         try:
             yield gateway
         finally:

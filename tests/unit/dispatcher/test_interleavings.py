@@ -166,7 +166,7 @@ class Interleavings(RuleBasedStateMachine):
 
     @invariant()
     def an_endpoint_is_left_while_there_is_one(self):
-        may_serve = [endpoint for endpoint in self.dispatcher.endpoints if not endpoint.spec.draining]
+        may_serve = [each for each in self.dispatcher.endpoints if not each.spec.draining and each.wanting is None]
         assert not may_serve or not all(endpoint.is_out for endpoint in may_serve)
 
     @invariant()
