@@ -116,6 +116,11 @@ class _PoolCollector(Collector):
             ("in_flight_requests", "Slots of an endpoint that are taken.", [each.in_flight for each in endpoints]),
             ("outstanding_tokens", "Cost of what is in flight on an endpoint.", [e.outstanding for e in endpoints]),
             ("draining", "1 while an endpoint gets nothing new.", [int(each.spec.draining) for each in endpoints]),
+            (
+                "serves_models",
+                "1, or 0 while an endpoint gets nothing because it may not serve the models of the pool.",
+                [int(each.wanting is None) for each in endpoints],
+            ),
         ):
             ids = (each.spec.id for each in endpoints)
             yield _gauge(f"endpoint_{name}", help_text, "endpoint", zip(ids, values, strict=True))
