@@ -62,6 +62,13 @@ class Wire:
         async with asyncio.timeout(PATIENCE):
             return await self._reader.readuntil(end)
 
+    async def some(self) -> bytes:
+        """What comes next; nothing at the end, however the gateway closes the connection."""
+        async with asyncio.timeout(PATIENCE):
+            with contextlib.suppress(ConnectionError):
+                return await self._reader.read(65536)
+        return b""
+
     async def exactly(self, size: int) -> bytes:
         """So many bytes."""
         async with asyncio.timeout(PATIENCE):

@@ -31,6 +31,7 @@ _CREDENTIALS = frozenset({b"authorization", b"x-api-key", b"api-key", b"cookie"}
 
 _OURS = frozenset({b"content-length", b"expect", b"host", b"x-request-id"})
 _STOP_AT_REQUEST = _HOP_BY_HOP | _CREDENTIALS | _OURS
+_BODILESS = frozenset({204, 304})
 _OWN = b"x-fairpool-"
 _SECRET_PARAMETER = re.compile(
     rb"(?:x-)?api[-_]?key|authorization|access[-_]token|x-fairpool-.*", re.IGNORECASE | re.DOTALL
@@ -96,10 +97,15 @@ def _credentials(headers: RawHeaders) -> Iterator[bytes]:
 
 
 def for_tenant(
-    headers: RawHeaders, request_id: bytes, id_headers: tuple[bytes, ...] = (b"x-request-id",)
+    headers: RawHeaders, request_id: bytes, id_headers: tuple[bytes, ...] = (b"x-request-id",), *, status: int = 200
 ) -> list[tuple[bytes, bytes]]:
-    """The headers of the answer as a tenant gets it; those that hold the id of its request are the gateway's."""
+    """The headers of the answer as a tenant gets it; those that hold the id of its request are the gateway's.
+
+    The length of a body that an answer of this `status` does not have stops here as well.
+    """
     stopped = _and_nominated(_HOP_BY_HOP, headers)
+    if status in _BODILESS:
+        stopped = stopped | {b"content-length"}
     passed = [header for header in headers if header[0] not in stopped and header[0] not in id_headers]
     passed.extend([(name, request_id) for name in id_headers])
     return passed

@@ -183,7 +183,9 @@ class _Exchange:
         """The answer as it comes; one that breaks ends so that the tenant notices. Returns which of both it did."""
         events = WholeEvents() if can_be_appended_to(response.headers) else None
         self._status = response.status
-        answer_headers = headers.for_tenant(response.headers, self._id, self._dialect.id_headers)
+        answer_headers = headers.for_tenant(
+            response.headers, self._id, self._dialect.id_headers, status=response.status
+        )
         answer_headers.append((b"server-timing", self._timing(request)))
         await self._send(
             {

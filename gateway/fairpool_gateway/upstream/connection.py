@@ -125,14 +125,15 @@ class Connection(asyncio.Protocol):
         if response is None:
             self._close()
             return
-        held = response.held
+        held, broken = response.held, None
         try:
             response.feed(data)
-        except UpstreamBroken as broken:
-            self._end(broken)
-            return
+        except UpstreamBroken as error:
+            broken = error
         self._buffers.held += response.held - held
-        if response.complete:
+        if broken is not None:
+            self._end(broken)
+        elif response.complete:
             self._complete(response)
         elif response.begun:
             if not self._buffers.have_room(response.waiting):

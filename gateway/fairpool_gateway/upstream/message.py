@@ -125,6 +125,8 @@ class Message:
             if status in {100, 102, 103}:
                 return
             raise HttpParserError(f"an answer with status {status}")
+        if status > 599:
+            raise HttpParserError(f"an answer with status {status}, which there is not")
         if self.received > MAX_HEAD and sum(len(name) + len(value) + 4 for name, value in self.headers) > MAX_HEAD:
             raise HttpParserError(f"more than {MAX_HEAD} bytes of headers")
         self.status = status

@@ -223,6 +223,16 @@ class TestAnswers:
         await peer.answer(b"next")
         assert (await line.answer())[2] == b"next"
 
+    @pytest.mark.parametrize("status", [b"204 No Content", b"304 Not Modified"])
+    async def test_nor_with_the_length_of_one_though_it_says_so(self, endpoint, gateway, line, status):
+        peer = await self.ask(endpoint, line)
+        await peer.send(b"HTTP/1.1 %b\r\nContent-Length: 5\r\nX-Other: 1\r\n\r\n" % status)
+        told, headers = await line.head()
+        assert b"%d" % told == status[:3]
+        assert b"content-length" not in dict(headers)
+        assert dict(headers)[b"x-other"] == b"1"
+        assert gateway.outcomes == {"answered": 1}
+
     async def test_one_tenants_cookie_is_never_sent_for_another(self, endpoint, gateway, line):
         peer = await self.ask(endpoint, line)
         await peer.answer(headers=b"Set-Cookie: session=of-a\r\n")

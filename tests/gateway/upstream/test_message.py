@@ -148,6 +148,7 @@ class TestGarbage:
             b"HTTP/1.1 abc OK\r\n\r\n",
             b"HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: h2c\r\n\r\n",
             b"HTTP/1.1 099 Odd\r\n\r\n",
+            b"HTTP/1.1 600 Odd\r\n\r\n",
             b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
             b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
             b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
