@@ -2,68 +2,83 @@
 
 import asyncio
 from collections import Counter
+from itertools import cycle, islice
 
 import pytest
 from support.gateway import running_gateway
 from support.llama.pool import pool_over_llama
 from support.llama.server import MODEL
+from support.scripted_endpoint import PATIENCE
 from support.tenant import tenant
 
-MEASURED = 20_000
-"""Tokens of the cost model, output counted twice, over which shares are compared."""
+from fairpool_lab.arrival_order import ArrivalOrder
 
-AT_ONCE = 6
-"""Requests that each tenant has here at any time, of which the engine takes two in all."""
+PROMPTS = {"a": "short", "b": "a prompt that is longer " * 3}
+LENGTHS = {"a": [10, 45, 20, 35, 15], "b": [60, 140, 80, 120, 100]}
+"""What each tenant asks for, again and again: its prompt, with answers of these lengths."""
 
-ASKED = {"a": ("short", [10, 45, 20, 35, 15]), "b": ("a prompt that is longer " * 3, [60, 140, 80, 120, 100])}
-"""What each tenant asks for, again and again: a prompt, and answers of these lengths."""
+REQUESTS = {"a": 200, "b": 90}
+SLOTS = 2
 
-PATIENT = {"timeout": 120}
+PATIENT = {"timeout": 30 * PATIENCE}
 
 
-async def received(engine, weights):
-    """The tokens that the engine counted for each tenant while both had requests waiting."""
-    tokens = Counter()
-    enough = asyncio.Event()
+async def share_of_a(engine, weights, **options):
+    """Its share of the tokens that the engine counted, output twice, for as long as both had requests waiting.
+
+    All of them wait before the first is served, so it does not matter how fast the tenants are.
+    """
+    tokens, answered = Counter(), Counter()
+    first_has_none_waiting = asyncio.Event()
+
+    def pool(*, drain):
+        tenants = [{"name": name, "weight": weight} for name, weight in weights.items()]
+        config = pool_over_llama(engine.url, tenants=tenants, slots={"perEndpoint": SLOTS}, queue={"timeout": "1h"})
+        (endpoint,) = config.endpoints
+        return config.model_copy(update={"endpoints": (endpoint.model_copy(update={"drain": drain}),)})
 
     async def ask(name, client, length):
-        answer = await client.completions.create(model=MODEL, prompt=ASKED[name][0], max_tokens=length)
-        return answer.usage.prompt_tokens + 2 * answer.usage.completion_tokens
+        answer = await client.completions.create(model=MODEL, prompt=PROMPTS[name], max_tokens=length)
+        if not first_has_none_waiting.is_set():
+            tokens[name] += answer.usage.prompt_tokens + 2 * answer.usage.completion_tokens
+            answered[name] += 1
+            if answered[name] == REQUESTS[name] - SLOTS:
+                first_has_none_waiting.set()
 
-    async def keep_asking(name, client, number):
-        while True:
-            lengths = ASKED[name][1]
-            tokens[name] += await ask(name, client, lengths[number % len(lengths)])
-            number += 1
-            if tokens.total() >= MEASURED:
-                enough.set()
-
-    tenants = [{"name": name, "weight": weight} for name, weight in weights.items()]
     async with (
-        running_gateway(pool_over_llama(engine.url, tenants=tenants)) as gateway,
+        running_gateway(pool(drain=False), **options) as gateway,
         tenant(gateway, "a", **PATIENT) as one,
         tenant(gateway, "b", **PATIENT) as other,
     ):
         clients = {"a": one, "b": other}
         for name, client in clients.items():
-            for length in ASKED[name][1]:
+            for length in LENGTHS[name]:
                 await ask(name, client, length)
+        tokens.clear()
+        answered.clear()
+        gateway.gateway.apply(pool(drain=True))
         tasks = [
-            asyncio.create_task(keep_asking(name, client, number))
-            for number in range(AT_ONCE)
+            asyncio.create_task(ask(name, client, length))
             for name, client in clients.items()
+            for length in islice(cycle(LENGTHS[name]), REQUESTS[name])
         ]
-        ended = asyncio.create_task(enough.wait())
-        done, _ = await asyncio.wait([ended, *tasks], return_when=asyncio.FIRST_COMPLETED)
-        measured = dict(tokens)
-        for task in (ended, *tasks):
+        async with asyncio.timeout(10 * PATIENCE):
+            while gateway.dispatcher.admission.waiting < len(tasks):  # noqa: ASYNC110 - nobody is told of it
+                await asyncio.sleep(0.01)
+        gateway.gateway.apply(pool(drain=False))
+        async with asyncio.timeout(30 * PATIENCE):
+            await first_has_none_waiting.wait()
+        for task in tasks:
             task.cancel()
-        await asyncio.wait([ended, *tasks])
-        assert done == {ended}, [task.exception() for task in done]
-        return measured
+        ends = await asyncio.gather(*tasks, return_exceptions=True)
+        assert {type(end) for end in ends} <= {type(None), asyncio.CancelledError}
+        return tokens["a"] / tokens.total()
 
 
 @pytest.mark.parametrize(("a", "b"), [(300, 100), (100, 100), (100, 300)])
 async def test_each_gets_its_part_though_one_asks_for_answers_four_times_as_long(engine, a, b):
-    tokens = await received(engine, {"a": a, "b": b})
-    assert tokens["a"] / sum(tokens.values()) == pytest.approx(a / (a + b), abs=0.05)
+    assert await share_of_a(engine, {"a": a, "b": b}) == pytest.approx(a / (a + b), abs=0.05)
+
+
+async def test_in_the_order_of_arrival_it_is_whoever_came_first(engine):
+    assert await share_of_a(engine, {"a": 100, "b": 300}, ordering=ArrivalOrder) > 0.9
