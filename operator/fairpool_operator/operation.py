@@ -94,6 +94,7 @@ class _Operation:
             cluster,
             self._store,
             Settings(options.gateway_image, options.image_pull_policy, sees_namespaces=not options.namespaces),
+            self._look_at,
             identity=options.identity,
         )
         self._knowledge = Knowledge(

@@ -33,6 +33,7 @@ class Reconciler:
         cluster: Cluster,
         store: Store,
         settings: Settings,
+        touched: Callable[[Iterable[PoolKey]], None],
         *,
         identity: str,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
@@ -40,6 +41,7 @@ class Reconciler:
         self._cluster = cluster
         self._store = store
         self._settings = settings
+        self._touched = touched
         self._identity = identity
         self._now = now
 
@@ -75,7 +77,7 @@ class Reconciler:
             metadata = wanted["metadata"]
             there = await self._cluster.get(_KINDS[wanted["kind"]], metadata["namespace"], metadata["name"])
             if there is not None:
-                self._store.put(wanted["kind"], {**there, "kind": wanted["kind"]})
+                self._learn(wanted["kind"], {**there, "kind": wanted["kind"]})
                 met = True
         return met
 
@@ -96,14 +98,18 @@ class Reconciler:
             patch["metadata"] = {**patch.get("metadata", {}), "uid": change.uid}
             await self._cluster.merge(kind, metadata["namespace"], metadata["name"], patch)
             found = await self._cluster.apply(kind, wanted)
-        self._store.put(kind.name, found)
+        self._learn(kind.name, found)
 
     async def _say(self, kind: Kind, body: Object) -> None:
         """Write a status; a resource that is gone, or another of its name, is none that it is about."""
         try:
-            self._store.put(kind.name, await self._cluster.apply(kind, body, status=True))
+            self._learn(kind.name, await self._cluster.apply(kind, body, status=True))
         except (NotThere, Conflict) as problem:
             log.info("nothing to say it about any more: %s", problem)
+
+    def _learn(self, kind: str, found: Object) -> None:
+        """An answer may hold edits that no watch has told of yet: whom they concern is looked at again."""
+        self._touched(self._store.put(kind, found))
 
     async def _tell(self, event: Event) -> None:
         """Tell people; an Event that was told before is not told again, and none keeps a pool from being served."""

@@ -163,7 +163,7 @@ class LyingProxy:
                 request.method,
                 self._truth + request.raw_path,
                 headers=headers | {"Accept-Encoding": "identity"},
-                data=await request.read(),
+                data=await request.read() or None,
                 allow_redirects=False,
             ) as truth:
                 return await self._repeat(request, asked, truth)
