@@ -10,9 +10,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import Any, TypeVar
-
-import msgspec
+from typing import TypeVar
 
 from fairpool_gateway.dispatcher import Dispatcher, Request
 from fairpool_gateway.endpoints import Endpoint
@@ -20,6 +18,19 @@ from fairpool_gateway.health import Standing
 from fairpool_gateway.identity import Directory
 from fairpool_gateway.sfq import Meter, Q
 from fairpool_gateway.tallies import Refusal
+from fairpool_gateway.views import (
+    DispatchView,
+    EndpointView,
+    KeysView,
+    KeyView,
+    MeterView,
+    PoolView,
+    RefusalView,
+    RequestsView,
+    TenantsView,
+    TenantView,
+    UsedView,
+)
 
 R = TypeVar("R")
 
@@ -39,7 +50,7 @@ class Clock:
         return _written(moment + self._offset, "milliseconds")
 
 
-def pool_view(dispatcher: Dispatcher, now: float) -> dict[str, Any]:
+def pool_view(dispatcher: Dispatcher, now: float) -> PoolView:
     """Virtual time, the tenants that wait or lead (the next to go first) and the endpoints with their slots.
 
     Meters are in units of `1/q` token; a tenant's `lead` is how far its meter is ahead of virtual time, in tokens per
@@ -47,44 +58,44 @@ def pool_view(dispatcher: Dispatcher, now: float) -> dict[str, Any]:
     """
     ordering, admission = dispatcher.ordering, dispatcher.admission
     meters = sorted(ordering.meters(), key=lambda meter: (meter.waiting == 0, meter.meter, meter.tenant))
-    return {
-        "pool": dispatcher.config.pool,
-        "q": Q,
-        "v": ordering.v,
-        "waiting": ordering.waiting,
-        "retrying": dispatcher.retrying,
-        "held_bytes": admission.bytes,
-        "tenants": [_meter_view(meter, ordering.v) for meter in meters[:MOST_METERS]],
-        "endpoints": [_endpoint_view(endpoint, now) for endpoint in dispatcher.endpoints],
-    }
+    return PoolView(
+        pool=dispatcher.config.pool,
+        q=Q,
+        v=ordering.v,
+        waiting=ordering.waiting,
+        retrying=dispatcher.retrying,
+        held_bytes=admission.bytes,
+        tenants=[_meter_view(meter, ordering.v) for meter in meters[:MOST_METERS]],
+        endpoints=[_endpoint_view(endpoint, now) for endpoint in dispatcher.endpoints],
+    )
 
 
-def tenants_view(dispatcher: Dispatcher) -> dict[str, Any]:
+def tenants_view(dispatcher: Dispatcher) -> TenantsView:
     """What each tenant asked for and got, its share by weight beside what it was charged for."""
     tallies = list(dispatcher.tallies)
     weights = dispatcher.config.weights()
     total_weight, charged = sum(weights.values()), dispatcher.counts.charged
-    return {
-        "charged_tokens": charged,
-        "tenants": [
-            {
-                "tenant": tally.tenant or None,
-                "weight": weights.get(tally.tenant),
-                "share": _fraction(weights.get(tally.tenant, 0), total_weight),
-                "charged_share": _fraction(tally.counts.charged, charged),
-                "in_flight": tally.in_flight,
-                "waited_seconds": _fraction(tally.waits.microseconds, tally.counts.dispatched * 1_000_000),
+    return TenantsView(
+        charged_tokens=charged,
+        tenants=[
+            TenantView(
+                tenant=tally.tenant or None,
+                weight=weights.get(tally.tenant),
+                share=_fraction(weights.get(tally.tenant, 0), total_weight),
+                charged_share=_fraction(tally.counts.charged, charged),
+                in_flight=tally.in_flight,
+                waited_seconds=_fraction(tally.waits.microseconds, tally.counts.dispatched * 1_000_000),
                 **asdict(tally.counts),
-                "outcomes": dict(tally.outcomes),
-            }
+                outcomes=dict(tally.outcomes),
+            )
             for tally in tallies
         ],
-    }
+    )
 
 
 def requests_view(
     dispatcher: Dispatcher, clock: Clock, *, tenant: str | None = None, request: str | None = None
-) -> dict[str, Any]:
+) -> RequestsView:
     """The last dispatches and refusals, the newest first: all, or a tenant's, or those of one request.
 
     A request is named by the `x-request-id` of its answer, or by its id in the decision log.
@@ -108,76 +119,76 @@ def requests_view(
         key=lambda each: each.at,
         reverse=True,
     )
-    return {
-        "dispatches": [_dispatch_view(each, clock) for each in dispatches],
-        "refusals": [_refusal_view(each, clock) for each in refusals],
-    }
+    return RequestsView(
+        dispatches=[_dispatch_view(each, clock) for each in dispatches],
+        refusals=[_refusal_view(each, clock) for each in refusals],
+    )
 
 
-def keys_view(directory: Directory) -> dict[str, Any]:
+def keys_view(directory: Directory) -> KeysView:
     """When each key ends and was last used, so that one can be seen to be out of use before it is taken away."""
-    return {
-        "keys": [
-            {
-                "tenant": key.tenant,
-                "key": key.name,
-                "not_after": None if key.not_after == math.inf else _written(key.not_after),
-                "last_used": None if key.last_used is None else _written(key.last_used),
-            }
+    return KeysView(
+        keys=[
+            KeyView(
+                tenant=key.tenant,
+                key=key.name,
+                not_after=None if key.not_after == math.inf else _written(key.not_after),
+                last_used=None if key.last_used is None else _written(key.last_used),
+            )
             for key in directory.keys.values()
         ]
-    }
+    )
 
 
-def _meter_view(meter: Meter, v: int) -> dict[str, Any]:
-    return {
-        "tenant": meter.tenant,
-        "weight": meter.weight,
-        "waiting": meter.waiting,
-        "meter": meter.meter,
-        "lead": round((meter.meter - v) / Q, 3),
-    }
+def _meter_view(meter: Meter, v: int) -> MeterView:
+    return MeterView(
+        tenant=meter.tenant,
+        weight=meter.weight,
+        waiting=meter.waiting,
+        meter=meter.meter,
+        lead=round((meter.meter - v) / Q, 3),
+    )
 
 
-def _endpoint_view(endpoint: Endpoint, now: float) -> dict[str, Any]:
+def _endpoint_view(endpoint: Endpoint, now: float) -> EndpointView:
     health = endpoint.health
-    return {
-        "endpoint": endpoint.spec.id,
-        "address": f"{endpoint.spec.host}:{endpoint.spec.port}",
-        "slots": endpoint.spec.slots,
-        "in_flight": endpoint.in_flight,
-        "outstanding": endpoint.outstanding,
-        "draining": endpoint.spec.draining,
-        "wanting": endpoint.wanting,
-        "standing": health.standing.name.lower(),
-        "out_for_seconds": round(max(0.0, health.until - now), 1) if health.standing is Standing.EJECTED else 0,
-        "ejected": health.ejected,
-    }
+    return EndpointView(
+        endpoint=endpoint.spec.id,
+        address=f"{endpoint.spec.host}:{endpoint.spec.port}",
+        slots=endpoint.spec.slots,
+        in_flight=endpoint.in_flight,
+        outstanding=endpoint.outstanding,
+        draining=endpoint.spec.draining,
+        wanting=endpoint.wanting,
+        standing=health.standing.name.lower(),
+        out_for_seconds=round(max(0.0, health.until - now), 1) if health.standing is Standing.EJECTED else 0,
+        ejected=health.ejected,
+    )
 
 
-def _dispatch_view(request: Request, clock: Clock) -> dict[str, Any]:
-    return {
-        "request": request.given_id.decode(),
-        "id": request.id,
-        "tenant": request.tenant,
-        "model": request.shape.model,
-        "dispatched": clock.written(request.dispatched or 0.0),
-        "waited_seconds": round(request.waited, 3),
-        "cost": request.cost,
-        "endpoint": request.slot and request.slot.endpoint.spec.id,
-        "failed_on": [endpoint.spec.id for endpoint in request.tried],
-        "state": request.state.name.lower(),
-        "used": request.used and msgspec.structs.asdict(request.used),
-    }
+def _dispatch_view(request: Request, clock: Clock) -> DispatchView:
+    return DispatchView(
+        request=request.given_id.decode(),
+        id=request.id,
+        tenant=request.tenant,
+        model=request.shape.model,
+        dispatched=clock.written(request.dispatched or 0.0),
+        waited_seconds=round(request.waited, 3),
+        cost=request.cost,
+        endpoint=None if request.slot is None else request.slot.endpoint.spec.id,
+        failed_on=[endpoint.spec.id for endpoint in request.tried],
+        state=request.state.name.lower(),
+        used=None if (used := request.used) is None else UsedView(used.input, used.output, used.events, used.told),
+    )
 
 
-def _refusal_view(refusal: Refusal, clock: Clock) -> dict[str, Any]:
-    return {
-        "request": refusal.request,
-        "tenant": refusal.tenant or None,
-        "refused": clock.written(refusal.at),
-        "reason": refusal.reason,
-    }
+def _refusal_view(refusal: Refusal, clock: Clock) -> RefusalView:
+    return RefusalView(
+        request=refusal.request,
+        tenant=refusal.tenant or None,
+        refused=clock.written(refusal.at),
+        reason=refusal.reason,
+    )
 
 
 def _of_all(remembered: Iterable[Iterable[R]]) -> list[R]:

@@ -9,10 +9,9 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from fastapi import FastAPI
-from fastapi.responses import JSONResponse, Response
+from fastapi.responses import Response
 
 from fairpool_gateway.app.gateway import Gateway
 from fairpool_gateway.app.kubernetes import Kubernetes
@@ -22,19 +21,20 @@ from fairpool_gateway.app.routes import NO_TELEMETRY
 from fairpool_gateway.app.shutdown import Phase
 from fairpool_gateway.debug import Clock, keys_view, pool_view, requests_view, tenants_view
 from fairpool_gateway.metrics import Vitals, exposition
+from fairpool_gateway.views import Alive, KeysView, PoolView, Readiness, RequestsView, TenantsView
 
 
 def waiting_routes(why: Callable[[], str]) -> FastAPI:
     """The admin port of a gateway that has no configuration yet; `why` says what it waits for."""
     app = FastAPI(title="FairPool gateway, waiting", telemetry=NO_TELEMETRY)
 
-    @app.get("/healthz")
-    async def healthz() -> dict[str, str]:
-        return {"status": "ok"}
+    @app.get("/healthz", summary="Whether the process answers at all")
+    async def healthz() -> Alive:
+        return Alive()
 
-    @app.get("/readyz")
-    async def readyz() -> JSONResponse:
-        return JSONResponse({"status": "waiting", "config": why()}, status_code=503)
+    @app.get("/readyz", summary="What it waits for", status_code=503, response_model_exclude_none=True)
+    async def readyz() -> Readiness:
+        return Readiness(status="waiting", config=why())
 
     return app
 
@@ -61,24 +61,33 @@ def admin_routes(gateway: Gateway, listeners: Sequence[Listener] = (), kubernete
     )
 
     @app.get("/healthz", summary="Whether the process answers at all")
-    async def healthz() -> dict[str, str]:
-        return {"status": "ok"}
+    async def healthz() -> Alive:
+        return Alive()
 
-    @app.get("/readyz", summary="Whether tenants should be sent here", responses={503: {"description": "No"}})
-    async def readyz() -> JSONResponse:
-        phase = gateway.shutdown.phase
-        status = phase.name.lower() if gateway.knows_its_endpoints else "waiting"
-        detail: dict[str, Any] = {
-            "status": status,
-            "endpoints": len(dispatcher.endpoints),
-            **({"leftOut": out} if (out := left_out(gateway)) else {}),
+    @app.get(
+        "/readyz",
+        summary="Whether tenants should be sent here",
+        response_model_exclude_none=True,
+        responses={503: {"description": "No", "model": Readiness}},
+    )
+    async def readyz(response: Response) -> Readiness:
+        phase, knows = gateway.shutdown.phase, gateway.knows_its_endpoints
+        if not knows or phase is Phase.DRAINING:
+            response.status_code = 503
+        return Readiness(
+            status=phase.name.lower() if knows else "waiting",
+            endpoints=len(dispatcher.endpoints),
+            left_out=left_out(gateway) or None,
             **_problems(gateway),
             **_not_followed(followed()),
-        }
-        ready = gateway.knows_its_endpoints and phase is not Phase.DRAINING
-        return JSONResponse(detail, status_code=200 if ready else 503)
+        )
 
-    @app.get("/metrics", summary="Metrics in Prometheus' text format", response_class=Response)
+    @app.get(
+        "/metrics",
+        summary="Metrics in Prometheus' text format",
+        response_class=Response,
+        responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
+    )
     async def metrics() -> Response:
         parts = []
         for part in scrape():
@@ -86,23 +95,29 @@ def admin_routes(gateway: Gateway, listeners: Sequence[Listener] = (), kubernete
             await asyncio.sleep(0)  # Requests go on between the parts.
         return Response(b"".join(parts), media_type="text/plain; version=0.0.4; charset=utf-8")
 
+    _add_debug(app, gateway)
+    return app
+
+
+def _add_debug(app: FastAPI, gateway: Gateway) -> None:
+    """What the scheduler sees at this moment."""
+    dispatcher, loop = gateway.broker.dispatcher, asyncio.get_running_loop()
+
     @app.get("/debug/pool", summary="Virtual time, meters, queues and slots")
-    async def debug_pool() -> dict[str, Any]:
+    async def debug_pool() -> PoolView:
         return pool_view(dispatcher, loop.time())
 
     @app.get("/debug/tenants", summary="What each tenant asked for and got")
-    async def debug_tenants() -> dict[str, Any]:
+    async def debug_tenants() -> TenantsView:
         return tenants_view(dispatcher)
 
     @app.get("/debug/requests", summary="The last dispatches and refusals, by tenant or by x-request-id")
-    async def debug_requests(tenant: str | None = None, request: str | None = None) -> dict[str, Any]:
+    async def debug_requests(tenant: str | None = None, request: str | None = None) -> RequestsView:
         return requests_view(dispatcher, Clock(loop.time(), time.time()), tenant=tenant, request=request)
 
     @app.get("/debug/keys", summary="When each key ends and was last used")
-    async def debug_keys() -> dict[str, Any]:
+    async def debug_keys() -> KeysView:
         return keys_view(gateway.directory)
-
-    return app
 
 
 def _problems(gateway: Gateway) -> dict[str, str]:
@@ -117,7 +132,7 @@ def _problems(gateway: Gateway) -> dict[str, str]:
 
 def _not_followed(followed: Mapping[str, str | None]) -> dict[str, str]:
     return {
-        f"{name}Followed": f"what was seen last stays in force: {problem}"
+        f"{name}_followed": f"what was seen last stays in force: {problem}"
         for name, problem in followed.items()
         if problem is not None
     }
