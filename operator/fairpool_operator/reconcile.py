@@ -2,7 +2,7 @@
 
 What always holds: a look can be broken off anywhere and begun again; it ends with everything as wanted or with an
 error; where nothing differs nothing is written. A pool's objects are there before anything is said about them, so a
-status never runs ahead of the cluster.
+status never runs ahead of the cluster; an Event is told before the status after which it would not be told any more.
 """
 
 from __future__ import annotations
@@ -60,12 +60,12 @@ class Reconciler:
             await self._apply(each, key)
         for removal in wanted.removals:
             await self._cluster.delete(_KINDS[removal.kind], removal.namespace, removal.name, removal.uid)
+        for event in compiled.events:
+            await self._tell(event)
         for tenant in wanted.tenant_statuses:
             await self._say(TENANT_WEIGHT, tenant.body())
         if wanted.pool_status is not None:
             await self._say(FAIR_POOL, wanted.pool_status.body())
-        for event in compiled.events:
-            await self._tell(event)
         return None if compiled.changes_at is None else max(0.0, (compiled.changes_at - now).total_seconds())
 
     async def _meet_strangers(self, objects: Iterable[Object], view: View) -> bool:
