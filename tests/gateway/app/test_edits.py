@@ -7,15 +7,16 @@ import logging
 import sys
 
 import pytest
-from support.config import pool_document
+from support.answering import answering_endpoint
+from support.config import digest_of, pool_document
 from support.gateway import running_gateway
 from support.scripted_endpoint import until
-from support.tenant import pool_over
+from support.tenant import pool_over, request_bytes, wire
 
 from fairpool_gateway.app import edits
 from fairpool_gateway.app.credential import read_credential
 from fairpool_gateway.app.edits import Edits
-from fairpool_gateway.config import CredentialSettings, dump
+from fairpool_gateway.config import CredentialSettings, PoolConfig, dump
 from fairpool_gateway.errors import ConfigInvalid
 
 
@@ -113,6 +114,29 @@ class TestAnEdit:
             await until(lambda: gateway.gateway.config_problem)
             assert gateway.gateway.config == pool()
             assert "must be a DNS label" in (await gateway.admin("/readyz")).json()["config"]
+
+    async def test_drops_no_request_whatever_it_takes_away(self):
+        async with contextlib.AsyncExitStack() as stack:
+            before, after = [await stack.enter_async_context(answering_endpoint()) for _ in range(2)]
+            before.may_answer.clear()
+            gateway = await stack.enter_async_context(
+                running_gateway(
+                    pool_over(before.url, slots={"perEndpoint": 1}, queue={"perTenant": {"maxRequests": 2}})
+                )
+            )
+            lines = [await stack.enter_async_context(wire(gateway)) for _ in range(4)]
+            for line, name in zip(lines, "abab", strict=True):
+                await line.send(request_bytes(name=name))
+            await until(lambda: before.asked and gateway.dispatcher.admission.waiting == 3)
+            # Their key, their tenant, their model and their endpoint go, and there is less room than they take.
+            fields = {"tenants": [{"name": "a", "keys": [{"digest": digest_of("another")}]}], "models": ["another"]}
+            bounds = {"maxRequests": 1, "maxBytes": "32Mi"}
+            document = pool_document(endpoints=[{"name": "e", "url": after.url}], queue=bounds, **fields)
+            gateway.gateway.apply(PoolConfig.model_validate(document))
+            before.may_answer.set()
+            assert [(await line.answer())[0] for line in lines] == [200] * 4
+            assert (len(before.asked), len(after.asked)) == (1, 3)
+            assert gateway.in_flight == gateway.dispatcher.admission.waiting == 0
 
     async def test_comes_into_force_with_its_credential(self, file, key):
         async with followed(file, pool()) as gateway:
