@@ -13,6 +13,9 @@ from pathlib import Path
 
 from support.scripted_endpoint import PATIENCE
 
+START = 60.0
+"""Seconds that a start may take: on a busy machine loading the code alone takes ten."""
+
 
 class GatewayProcess:
     """A running process. `said` holds the lines of its log so far."""
@@ -26,9 +29,9 @@ class GatewayProcess:
         self._more = asyncio.Event()
         self._reading = asyncio.create_task(self._read())
 
-    async def says(self, pattern: str) -> re.Match[str]:
+    async def says(self, pattern: str, within: float = PATIENCE) -> re.Match[str]:
         """Wait for a line of the log in which this is found."""
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(within):
             while True:
                 for line in self.said:
                     if found := re.search(pattern, line):
@@ -36,6 +39,11 @@ class GatewayProcess:
                 assert not self._reading.done(), f"it ended without saying {pattern!r}, but {self.said}"
                 self._more.clear()
                 await self._more.wait()
+
+    async def listens(self) -> None:
+        """Wait until it serves tenants."""
+        listening = await self.says(r"to tenants on (\S+), admin on (\S+)", START)
+        self.url, self.admin_url = listening.groups()
 
     def signal(self, number: int) -> None:
         """Send it a signal."""
@@ -57,17 +65,23 @@ class GatewayProcess:
 
 @asynccontextmanager
 async def gateway_process(config: Path, *arguments: str) -> AsyncIterator[GatewayProcess]:
-    """Start it on ports that the kernel chooses; yields once it listens, and leaves nothing behind."""
+    """Start it with a file, on ports that the kernel chooses; yields once it listens, and leaves nothing behind."""
+    async with started_gateway("--config", str(config), *arguments) as running:
+        await running.listens()
+        yield running
+
+
+@asynccontextmanager
+async def started_gateway(*arguments: str) -> AsyncIterator[GatewayProcess]:
+    """The same, with any arguments and as soon as it was started."""
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "fairpool_gateway", "--config", str(config), "--port", "0", "--admin-port", "0"),
+        *(sys.executable, "-m", "fairpool_gateway", "--port", "0", "--admin-port", "0"),
         *arguments,
         stderr=asyncio.subprocess.PIPE,
         env={**os.environ, "PYTHONUNBUFFERED": "1"},
     )
     running = GatewayProcess(process)
     try:
-        listening = await running.says(r"to tenants on (\S+), admin on (\S+)")
-        running.url, running.admin_url = listening.groups()
         yield running
     finally:
         if process.returncode is None:

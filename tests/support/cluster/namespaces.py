@@ -73,13 +73,25 @@ async def _namespaced(client: Client) -> Sequence[Resource]:
 async def _empty(client: Client, resources: Iterable[Resource], namespace: str) -> None:
     options: Document = {"gracePeriodSeconds": 0, "propagationPolicy": "Background"}
     for resource in resources:
-        listing = await client.request("GET", resource.path(namespace), accept=_NAMES_ONLY)
-        for metadata in (item["metadata"] for item in listing["items"] or ()):
+        for metadata in await _listed(client, resource.path(namespace)):
             path = resource.path(namespace, metadata["name"])
             with _passing_over(404, 409):
                 if metadata.get("finalizers"):
                     await client.request("PATCH", path, {"metadata": {"finalizers": None}}, content_type=MERGE)
                 await client.request("DELETE", path, options)
+
+
+async def _listed(client: Client, path: str) -> Sequence[Document]:
+    """The metadata of what is there; a server that has just been restarted may ask for patience with some kinds."""
+    while True:
+        try:
+            listing = await client.request("GET", path, accept=_NAMES_ONLY)
+        except Refused as refused:
+            if refused.status != 429:
+                raise
+            await asyncio.sleep(0.1)
+        else:
+            return [item["metadata"] for item in listing["items"] or ()]
 
 
 @contextlib.contextmanager

@@ -1,0 +1,134 @@
+"""The pods of a real API server become endpoints, and cease to be, with the rights of the gateway's own Role."""
+
+import asyncio
+
+import openai
+from support.cluster.gateway import readiness
+from support.config import key_of
+from support.scripted_endpoint import until
+
+
+class TestWhichPodsAreEndpoints:
+    async def test_is_reported_and_the_others_are_named(self, pool, pods, start, ask):
+        await pods.serve("gpu-0", "sim", gpus=2)
+        await pods.serve("gpu-1", "other")
+        await pods.add("cpu-0", gpus=0)
+        await pods.add("young-0", ready=False)
+        await pods.add("dead-0", phase="Failed")
+        await pods.serve("idle-0", "sim", labels={"app": "vllm", "fairpool.dev/drain": "true"})
+        config_hash = await pool.write()
+        async with start(uid="u-1") as gateway:
+            await ask(gateway)
+            said = await pool.reports(lambda said: said["endpointsReady"] == 1)
+            assert said == {
+                "podUID": "u-1",
+                "configHash": config_hash,
+                "endpointsReady": 1,
+                "endpointsTotal": 5,
+                "endpointsDraining": 1,
+                "accelerators": 4,
+                "models": ["sim"],
+                "leftOut": (
+                    f"1 pod that serves other, not sim: gpu-1:{pods.port}; 1 pod ended: dead-0; "
+                    "1 pod not Ready: young-0; 1 pod without an accelerator: cpu-0"
+                ),
+            }
+            await readiness(gateway, lambda status, detail: status == 200 and detail["leftOut"] == said["leftOut"])
+
+    async def test_changes_with_them(self, pool, pods, start, ask):
+        await pool.write()
+        async with start() as gateway:
+            answer = asyncio.create_task(ask(gateway))
+            await pool.reports(lambda said: said["endpointsTotal"] == 0)
+            await pods.serve("gpu-0", "sim")
+            await answer
+            await pods.status("gpu-0", ready=False)
+            await pool.reports(lambda said: said["leftOut"] == "1 pod not Ready: gpu-0")
+            await pods.status("gpu-0", ready=True)
+            await pool.reports(lambda said: said["endpointsReady"] == 1)
+            await pods.start_deleting("gpu-0")
+            await pool.reports(lambda said: said["leftOut"] == "1 pod about to end: gpu-0")
+            await pods.finish_deleting("gpu-0")
+            await pool.reports(lambda said: not said["leftOut"] and not said["endpointsTotal"])
+
+    async def test_is_decided_by_the_models_that_all_serve_where_none_are_listed(self, pool, pods, start, ask):
+        await pods.serve("gpu-0", "a", "b")
+        await pods.serve("gpu-1", "b", "c")
+        await pool.write(models=[])
+        async with start() as gateway:
+            await pool.reports(lambda said: said["models"] == ["b"] and said["endpointsReady"] == 2)
+            await ask(gateway, model="b")
+            await pods.delete("gpu-0")
+            await pool.reports(lambda said: said["models"] == ["b", "c"])
+
+    async def test_is_chosen_anew_by_an_edit_of_the_selector(self, pool, pods, start, ask):
+        await pods.serve("old-0", "sim")
+        await pods.serve("new-0", "sim", labels={"app": "new"})
+        await pool.write()
+        async with start() as gateway:
+            await ask(gateway)
+            discovery = {"selector": {"matchLabels": {"app": "new"}}, "targetPorts": [{"name": "http"}]}
+            await pool.write(discovery=discovery)
+            await until(lambda: any("is in force" in line for line in gateway.said))
+            await pods.stop_engine("old-0")
+            for _ in range(3):
+                await ask(gateway)
+            assert pods.engines["new-0"].tokens()
+
+
+async def keep_asking(gateway, tenant, answers, failures, stop):
+    """One tenant's client, one request after the other, without a single retry of its own."""
+    async with openai.AsyncOpenAI(
+        base_url=f"{gateway.url}/v1", api_key=key_of(tenant), max_retries=0, timeout=60
+    ) as client:
+        while not stop.is_set():
+            try:
+                answer = await client.chat.completions.create(
+                    model="sim", messages=[{"role": "user", "content": "hi"}], max_tokens=8
+                )
+            except openai.APIError as failed:
+                failures.append(failed)
+            else:
+                answers.append(answer.id)
+
+
+class TestUnderLoad:
+    async def test_pods_come_drain_and_die_and_no_request_is_lost(self, pool, pods, start):
+        """A pod that drains, is told to end, or dies before it answers costs nobody an answer."""
+        await pods.serve("gpu-0", "sim")
+        await pool.write(slots={"perEndpoint": 4})
+        answers, failures, stop = [], [], asyncio.Event()
+
+        async def more():
+            so_far = len(answers)
+            await until(lambda: len(answers) > so_far + 10)
+
+        async with start() as gateway, asyncio.TaskGroup() as tasks:
+            try:
+                for number in range(12):
+                    tasks.create_task(keep_asking(gateway, "ab"[number % 2], answers, failures, stop))
+                await more()
+                for number in range(1, 5):
+                    await pods.serve(f"gpu-{number}", "sim")
+                    await pool.reports(lambda said, ready=number + 1: said["endpointsReady"] == ready)
+                    await more()
+                await pods.label("gpu-0", {"fairpool.dev/drain": "true"})
+                await pool.reports(lambda said: said["endpointsDraining"] == 1)
+                await pods.engines["gpu-0"].until(lambda engine: not engine.running)
+                await pods.stop_engine("gpu-0")
+                await pods.delete("gpu-0")
+                await pods.start_deleting("gpu-1")
+                await pool.reports(lambda said: "about to end" in said["leftOut"])
+                await pods.engines["gpu-1"].until(lambda engine: not engine.running)
+                await pods.stop_engine("gpu-1")
+                await pods.finish_deleting("gpu-1")
+                await more()
+                await pods.stop_engine("gpu-2")
+                await more()
+                await pods.delete("gpu-2")
+                await pool.reports(lambda said: (said["endpointsReady"], said["endpointsTotal"]) == (2, 2))
+                await more()
+            finally:
+                stop.set()
+        assert not failures
+        assert len(answers) == len(set(answers))
