@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test kubernetes test-engine engine lint bench bench-scheduler format lock
+.PHONY: help demo test kubernetes test-engine engine lint bench bench-load bench-scheduler format lock
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,6 +34,9 @@ lint: $(READY)  ## Check style, types and layers
 
 bench: $(READY)  ## Measure the gateway against its endpoint reached directly (wrk, nginx)
 	@$(BIN)/python -m fairpool_lab.bench.gateway
+
+bench-load: $(READY)  ## Measure what crowds cost in memory, and the tenant beside them
+	@$(BIN)/python -m fairpool_lab.bench.load
 
 bench-scheduler: $(READY)  ## Measure decisions per second and memory per tenant
 	@$(BIN)/python -m fairpool_lab.bench.scheduler
