@@ -66,7 +66,7 @@ class _OperatorCollector(Collector):
             ("lists", "Fresh lists of everything, compared with what watches told.", tally.lists),
             ("corrections", "Pools that a fresh list showed in another state than the watches.", tally.corrections),
             ("api_calls", "Requests to the API server, but for watches.", now.calls),
-            ("api_writes", "Those of them that write.", now.writes),
+            ("api_writes", "Those of them that write, but for the Lease.", now.writes),
             ("watch_restarts", "How often kopf ended and was started again.", now.watch_restarts),
         ):
             yield CounterMetricFamily(f"fairpool_operator_{name}", help_, value=value)

@@ -73,7 +73,7 @@ async def operate(options: Options) -> None:
     )
     cluster = Cluster(await connect(options.kubeconfig, guard=leadership.guard))
     try:
-        await _Operation(options, cluster, leadership).run(stop)
+        await _Operation(options, cluster, elections, leadership).run(stop)
     finally:
         await leadership.release()
         await cluster.aclose()
@@ -82,9 +82,10 @@ async def operate(options: Options) -> None:
 
 
 class _Operation:
-    def __init__(self, options: Options, cluster: Cluster, leadership: Leadership) -> None:
+    def __init__(self, options: Options, cluster: Cluster, elections: Cluster, leadership: Leadership) -> None:
         self._options = options
         self._cluster = cluster
+        self._elections = elections
         self._leadership = leadership
         self._store = Store()
         self._queue = WorkQueue[PoolKey]()
@@ -190,7 +191,7 @@ class _Operation:
             waiting=len(self._queue),
             pools=pools,
             tenant_weights=weights,
-            calls=self._cluster.calls,
+            calls=self._cluster.calls + self._elections.calls,
             writes=self._cluster.writes,
             watch_restarts=self._watches.restarts,
         )
