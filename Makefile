@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test kubernetes test-engine engine lint bench bench-load bench-scheduler format lock
+.PHONY: help demo test kubernetes test-engine engine lint bench bench-load bench-operator bench-scheduler format lock
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,6 +37,9 @@ bench: $(READY)  ## Measure the gateway against its endpoint reached directly (w
 
 bench-load: $(READY)  ## Measure what crowds cost in memory, and the tenant beside them
 	@$(BIN)/python -m fairpool_lab.bench.load
+
+bench-operator: kubernetes  ## Measure the operator with 500 pools and 2,000 tenants, from cold and at rest (some minutes)
+	@PYTHONPATH=tests $(BIN)/python -m support.cluster.bench_operator
 
 bench-scheduler: $(READY)  ## Measure decisions per second and memory per tenant
 	@$(BIN)/python -m fairpool_lab.bench.scheduler
