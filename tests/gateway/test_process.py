@@ -166,3 +166,34 @@ async def test_it_ends_in_order_and_its_decision_log_is_whole_and_holds_no_secre
         assert SECRET not in text
         assert key_of("a") not in text
     assert not [line for line in gateway.said if "Traceback" in line or "Exception" in line]
+
+
+class TestWhatGoesTogether:
+    @pytest.mark.parametrize(
+        ("arguments", "said"),
+        [
+            ((), "one of the arguments --config --config-secret is required"),
+            (("--config", "f", "--config-secret", "s"), "not allowed with argument --config"),
+            (("--config-secret", "s", "--namespace", "n"), "--config-secret and --pool go together"),
+            (("--config", "f", "--pool", "p"), "--config-secret and --pool go together"),
+            (("--config-secret", "s", "--pool", "p"), "--config-secret needs --namespace"),
+            (("--config-secret", "s", "--pool", "p", "--namespace", "n", "--check"), "--check needs --config"),
+            (("--config", "f", "--tls-key", "k"), "--tls-certificate and --tls-key go together"),
+        ],
+    )
+    def test_is_told_with_the_command_line(self, arguments, said, capsys):
+        with pytest.raises(SystemExit) as ended:
+            main(arguments)
+        assert ended.value.code == 2
+        assert said in capsys.readouterr().err
+
+    def test_pods_are_found_only_in_a_namespace_that_is_named(self, config, capsys):
+        found = {"selector": {"matchLabels": {"app": "vllm"}}, "targetPorts": [{"number": 8000}]}
+        path = config(endpoints=[], discovery=found)
+        assert main(["--config", str(path), "--port", "0", "--admin-port", "0"]) == 2
+        assert "discovery: pods can be found in a namespace only: name it with --namespace" in capsys.readouterr().err
+
+    def test_a_namespace_needs_a_way_to_its_api_server(self, config, capsys, monkeypatch):
+        monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+        assert main(["--config", str(config()), "--port", "0", "--admin-port", "0", "--namespace", "n"]) == 1
+        assert "this is no pod, and no --kubeconfig is given" in capsys.readouterr().err

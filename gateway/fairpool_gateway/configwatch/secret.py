@@ -1,6 +1,6 @@
 """Follows the configuration in a Secret, as its operator writes it: gzipped JSON under one key.
 
-What always holds: each content that is seen is judged, in order, and the last one in any case. It is applied, or it is
+What always holds: contents are judged in order, and of several that come faster than that the last. It is applied, or
 refused and the last good one stays in force, and the same is true of a Secret that is gone. What cannot be seen (the
 API server is away, or forbids it) changes nothing; `problem` says so. No message holds anything of what is in it but
 what `config.load` says.
