@@ -7,6 +7,11 @@ from support.cluster.gateway import readiness
 from support.config import key_of
 from support.scripted_endpoint import until
 
+from fairpool_lab.engine.batching import Limits
+
+SLOW = Limits(step_base=0.05)
+"""Twenty steps a second: an answer takes as long as the test needs."""
+
 
 class TestWhichPodsAreEndpoints:
     async def test_is_reported_and_the_others_are_named(self, pool, pods, start, ask):
@@ -90,6 +95,26 @@ async def keep_asking(gateway, tenant, answers, failures, stop):
                 failures.append(failed)
             else:
                 answers.append(answer.id)
+
+
+class TestAPodThatIsToldToEnd:
+    async def test_brings_the_stream_it_has_to_its_end(self, pool, pods, start):
+        engine = await pods.serve("gpu-0", "sim", engine={"limits": SLOW})
+        await pool.write()
+        async with (
+            start() as gateway,
+            openai.AsyncOpenAI(base_url=f"{gateway.url}/v1", api_key=key_of("a"), max_retries=0, timeout=60) as client,
+        ):
+            stream = await client.chat.completions.create(
+                model="sim", messages=[{"role": "user", "content": "hi"}], max_tokens=60, stream=True
+            )
+            pieces = aiter(stream)
+            await anext(pieces)
+            await pods.start_deleting("gpu-0")
+            await pool.reports(lambda said: "about to end" in said["leftOut"])
+            assert engine.running == 1
+            finish = [piece.choices[0].finish_reason async for piece in pieces if piece.choices]
+            assert finish[-1] is not None
 
 
 class TestUnderLoad:
