@@ -14,11 +14,10 @@ follows a body in chunks (trailers) is never taken for a header, which others ma
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Callable
 from typing import Any, Final
 
-from httptools import HttpParserError, HttpParserUpgrade
+from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from fairpool_gateway.app.dialect import OPENAI
@@ -36,8 +35,6 @@ BODY_BYTES: Final = 8 << 10
 MOST_BEHIND: Final = 16
 """Requests that may come before the one in flight is answered. Hardly any client sends a second one."""
 
-_UPGRADE = re.compile(rb"\r\nupgrade:", re.IGNORECASE)
-
 Note = Callable[[Refused], bytes]
 """Notes the refusal of what has not become a request; returns the id by which it is found again."""
 
@@ -54,6 +51,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self.late = False
         self._note = note
         self._in_head = True
+        self._offer = b""
         self._bare = 0
         self._no_http = False
         self._head_bytes = 0
@@ -89,15 +87,16 @@ class BoundedProtocol(HttpToolsProtocol):
             return
         if self._in_head:
             self._head_bytes += len(data)
-            if b"pgrade:" in data:
-                data = _without_upgrade(data)
         else:
             self._bare += len(data)
         self._unset_keepalive_if_required()
         try:
             self.parser.feed_data(data)
-        except HttpParserUpgrade:
-            pass  # CONNECT: answered like any other request, and what follows it is no HTTP.
+        except HttpParserUpgrade as end:
+            if self._offer:
+                self._pass_over_offer(data[end.args[0] :])
+                return
+            # CONNECT: answered like any other request, and what follows it is no HTTP.
         except HttpParserError as error:
             told = error.__context__
             self._end_with_no_http(told if isinstance(told, HeadersTooLarge) else _no_http())
@@ -122,8 +121,11 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """The head is complete; a body may follow, of which a refused tenant may send as much as it said."""
-        if self._head_bytes > MAX_HEAD and _size(self.headers) > MAX_HEAD:
+        if self._head_bytes > MAX_HEAD and len(self.url) + _size(self.headers) > MAX_HEAD:
             raise _too_large()
+        if self.parser.should_upgrade() and self.parser.get_method() != b"CONNECT":
+            self._offer = self._head_without_offer()
+            return
         if len(self.pipeline) == MOST_BEHIND:
             raise HttpParserError("more requests than are taken before the first of them is answered")
         super().on_headers_complete()
@@ -145,6 +147,8 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         """The request is complete; another may follow, even before this one is answered."""
+        if self._offer:
+            return
         super().on_message_complete()
         self._in_head = True
         self._bare = 0
@@ -153,6 +157,22 @@ class BoundedProtocol(HttpToolsProtocol):
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         self._in_flight = cycle
         super()._start_asgi_task(cycle, app)
+
+    def _head_without_offer(self) -> bytes:
+        """This head without its offer to speak another protocol, which nobody here takes up."""
+        version = self.parser.get_http_version().encode()
+        fields = b"".join(b"%b: %b\r\n" % field for field in self.headers if field[0] != b"upgrade")
+        return b"%b %b HTTP/%b\r\n%b\r\n" % (self.parser.get_method(), self.url, version, fields)
+
+    def _pass_over_offer(self, rest: bytes) -> None:
+        """Read the request again as if it held no offer. Java's client makes one (h2c) with every first request.
+
+        The parser takes such a request to have no body, and what follows its head to be no HTTP.
+        """
+        head, self._offer = self._offer, b""
+        self._head_bytes = 0
+        self.parser = HttpRequestParser(self)
+        self.data_received(head + rest)
 
     def _check_head(self) -> None:
         """A head that is not complete yet must not be too large, and is due, but not while an answer is."""
@@ -249,12 +269,3 @@ def _too_large() -> Refused:
 
 def _size(headers: list[tuple[bytes, bytes]]) -> int:
     return sum(len(name) + len(value) + len(b": \r\n") for name, value in headers)
-
-
-def _without_upgrade(data: bytes) -> bytes:
-    """The bytes of a head without its offer to speak another protocol, which nobody here takes up.
-
-    The parser would take such a request to have no body, and Java's client makes the offer with every first one (h2c).
-    """
-    head, end, rest = data.partition(b"\r\n\r\n")
-    return _UPGRADE.sub(b"\r\nx-fairpool-upgrade:", head) + end + rest

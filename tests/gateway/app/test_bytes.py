@@ -9,6 +9,8 @@ from support.gateway import running_gateway
 from support.scripted_endpoint import ScriptedEndpoint, until
 from support.tenant import QUESTION, pool_over, request_bytes, wire
 
+from fairpool_gateway.app.connection import TenantConnection
+
 BODY = json.dumps(QUESTION).encode()
 
 
@@ -28,6 +30,20 @@ async def gateway(endpoint):
 async def line(gateway):
     async with wire(gateway) as line:
         yield line
+
+
+@pytest.fixture
+def arrived(monkeypatch):
+    """The length of each piece that the gateway reads of what a tenant sends."""
+    lengths = []
+    receive = TenantConnection.data_received
+
+    def count(connection, data):
+        lengths.append(len(data))
+        receive(connection, data)
+
+    monkeypatch.setattr(TenantConnection, "data_received", count)
+    return lengths
 
 
 def parsed(head):
@@ -129,6 +145,28 @@ class TestRequests:
             assert came == body
             assert b"upgrade" not in head.lower()
             assert b"settings" not in head.lower()
+            await peer.answer(b"as ever")
+            assert (await line.answer())[2] == b"as ever"
+
+    @pytest.mark.parametrize("before", [b"Upg", b"Upgrade", b"Upgrade:", b"HTTP2-Settings: AAEA", b"\r\n\r\n", b"hel"])
+    async def test_so_is_one_that_comes_in_two_pieces(self, endpoint, arrived, line, before):
+        offer = (b"Connection: Upgrade, HTTP2-Settings", b"Upgrade: h2c", b"HTTP2-Settings: AAEAAEAAAAIAAAAB")
+        whole = request_bytes(BODY, *offer)
+        cut = whole.index(before) + len(before)
+        await line.send(whole[:cut])
+        await until(lambda: sum(arrived) >= cut)
+        await line.send(whole[cut:])
+        peer = await endpoint.accept()
+        assert (await peer.request())[1] == BODY
+        await peer.answer(b"as ever")
+        assert (await line.answer())[2] == b"as ever"
+
+    async def test_so_is_one_behind_another_request(self, endpoint, gateway, line):
+        offer = (b"Connection: Upgrade", b"Upgrade: h2c")
+        await line.send(request_bytes(BODY) + request_bytes(BODY, *offer) + request_bytes(BODY))
+        peer = await endpoint.accept()
+        for _ in range(3):
+            assert (await peer.request())[1] == BODY
             await peer.answer(b"as ever")
             assert (await line.answer())[2] == b"as ever"
 

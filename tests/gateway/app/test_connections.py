@@ -67,6 +67,14 @@ class TestSize:
             assert await status(tenant) == 431
             assert await tenant.rest() == b""
 
+    @pytest.mark.parametrize("long", [MAX_HEAD // 2, MAX_HEAD, 2 * MAX_HEAD])
+    async def test_what_a_request_asks_for_is_a_part_of_its_head(self, gateway, long):
+        whole = request_bytes(None, JSON, b"x-long: " + b"y" * (MAX_HEAD // 2))
+        async with wire(gateway) as tenant:
+            await tenant.send(whole.replace(b" HTTP/1.1\r\n", b"?" + b"z" * long + b" HTTP/1.1\r\n", 1))
+            assert await status(tenant) == 431
+            assert await tenant.rest() == b""
+
     async def test_a_large_body_that_comes_with_its_head_is_no_part_of_it(self, gateway):
         async with wire(gateway) as tenant:
             await tenant.send(request_bytes(json.dumps(QUESTION).encode() + b" " * (2 * MAX_HEAD), JSON))
