@@ -59,6 +59,7 @@ class Dispatcher:
     ) -> None:
         self.config = config
         self.models = config.models
+        self._served = frozenset(config.models)
         self.tallies: Tallies[Request] = Tallies(config)
         self.endpoints = Endpoints()
         self.estimator = Estimator(config.cost.model())
@@ -210,7 +211,7 @@ class Dispatcher:
 
     def serves(self, model: str) -> bool:
         """Whether requests for this model may wait; all may while nobody knows what is served."""
-        return not self.models or model in self.models
+        return not self._served or model in self._served
 
     def configure(self, now: float, config: PoolConfig) -> list[Action]:
         """These are the rules from now on; no meter moves (§5.1), and nothing is dropped but what waits suspended."""
@@ -244,6 +245,7 @@ class Dispatcher:
     def _judge_models(self, now: float) -> list[Action]:
         """See anew which models are served and by whom; who waited for another while nobody knew is told so."""
         known, self.models = bool(self.models), judge(self.config.models, self.endpoints)
+        self._served = frozenset(self.models)
         self.endpoints.rely_on_who_is_left()
         actions: list[Action] = []
         if self.models and not known:
@@ -252,7 +254,7 @@ class Dispatcher:
 
     def _not_served(self, request: Request) -> Refused | None:
         model = request.shape.model
-        return None if not model or model in self.models else ModelNotFound.of(model, request.tenant)
+        return None if not model or self.serves(model) else ModelNotFound.of(model, request.tenant)
 
     def _fill(self, now: float) -> list[Action]:
         """Dispatch while a slot is free and somebody waits, deciding anew for each (§7.1)."""
