@@ -222,7 +222,9 @@ class TestDependencies:
         named = [name for row in rows for name in row[0].split(", ")]
         extras = PROJECT["project"]["optional-dependencies"]
         wanted = [*PROJECT["project"]["dependencies"], *extras["lab"], *extras["tracing"]]
-        assert sorted(named) == sorted(wanted)
+        for_tests_only = [name for row in rows if row[1].startswith("tests only:") for name in row[0].split(", ")]
+        assert sorted(named) == sorted([*wanted, *for_tests_only])
+        assert set(for_tests_only) <= set(extras["dev"])
         assert all(len(reason) > 10 for _, reason in rows)
 
 
