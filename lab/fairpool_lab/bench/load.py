@@ -85,7 +85,7 @@ def table(trials: Trials) -> Table:
             _mib(seen.after.rss - seen.before.rss),
             *(f"{1000 * times.p50:.0f} / {1000 * times.p99:.0f}" for times in (waits(seen.alone), waits(seen.beside))),
         )
-    shown.caption = "alone, beside: what the neighbour waited without the crowd and with it, p50 / p99 in ms"
+    shown.caption = "alone, beside: waits of the neighbour, p50 / p99 in ms"
     return shown
 
 
