@@ -1,5 +1,6 @@
 """One real control plane for all tests here, and for each test a namespace of its own. README.md says how to use it."""
 
+import asyncio
 from contextlib import AsyncExitStack
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from support.cluster.definitions import install
 from support.cluster.kubectl import Kubectl
 from support.cluster.lying_proxy import lying_proxy
 from support.cluster.namespaces import new_namespace
+from support.cluster.operating import Operator, install_operator
 from support.cluster.pods import fake_pods
 from support.cluster.programs import Programs
 from support.cluster.tcp_proxy import tcp_proxy
@@ -134,3 +136,39 @@ def kubectl(control_plane, namespace, tmp_path):
     """kubectl as the administrator, in the test's namespace."""
     kubeconfig = control_plane.access.write(tmp_path / "admin.kubeconfig", namespace)
     return Kubectl(control_plane.programs.kubectl, kubeconfig, tmp_path)
+
+
+@pytest.fixture(scope="module")
+def operator(plane, tmp_path_factory):
+    """An operator of everything, with its own roles only."""
+    directory = tmp_path_factory.mktemp("operator")
+    with asyncio.Runner() as runner:
+        home = HomeOf(plane, runner)
+        running = Operator(home.access, home.namespace, directory, identity="operator")
+        running.start()
+        try:
+            yield running
+        finally:
+            running.kill()
+            home.close()
+            print(running.said[-6000:])
+
+
+class HomeOf:
+    """The namespace of an operator of everything, kept open across the tests of a module."""
+
+    def __init__(self, plane, runner):
+        self._runner = runner
+        if not plane.running:
+            plane.start()
+        self._block = self._open(plane.access)
+        self.namespace, self.access = runner.run(anext(self._block))
+
+    async def _open(self, access):
+        async with running_client(access) as admin, new_namespace(admin, "operator") as namespace:
+            await install(admin)
+            yield namespace, await install_operator(admin, access, namespace, everywhere=True)
+
+    def close(self):
+        """Remove the namespace."""
+        self._runner.run(self._block.aclose())

@@ -69,7 +69,9 @@ def left_out(gateway: Gateway) -> str:
     """Which pods are no endpoints and which endpoints get no slot, and why, in a bounded text."""
     why: dict[str, list[str]] = {}
     for endpoint in gateway.broker.dispatcher.endpoints:
-        if endpoint.wanting is not None and not endpoint.spec.draining:
+        if endpoint.spec.draining:
+            why.setdefault("draining", []).append(_name(endpoint))
+        elif endpoint.wanting is not None:
             why.setdefault(f"that {endpoint.wanting}", []).append(_name(endpoint))
     pods = {} if gateway.found is None else gateway.found.left_out
     return in_words({**why, **pods}, MOST_CHARACTERS)
