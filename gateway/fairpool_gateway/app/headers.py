@@ -1,8 +1,8 @@
 """Which headers pass between a tenant and an endpoint, and which stop here.
 
 A tenant's credential, hop-by-hop headers and whatever claims to be FairPool's own never reach an endpoint, not in the
-query of the URL either; from an endpoint everything passes but hop-by-hop headers, in order, with repeats, byte for
-byte. Names are in lower case here, as ASGI has them.
+query of the URL either; from an endpoint everything passes but hop-by-hop headers and FairPool's own, in order, with
+repeats, byte for byte. Names are in lower case here, as ASGI has them.
 """
 
 from __future__ import annotations
@@ -101,12 +101,13 @@ def for_tenant(
 ) -> list[tuple[bytes, bytes]]:
     """The headers of the answer as a tenant gets it; those that hold the id of its request are the gateway's.
 
-    The length of a body that an answer of this `status` does not have stops here as well.
+    No endpoint can speak for the gateway, as by a reason for which it would have refused. The length of a body that an answer of this `status` does not have stops here as well.
     """
     stopped = _and_nominated(_HOP_BY_HOP, headers)
     if status in _BODILESS:
         stopped = stopped | {b"content-length"}
-    passed = [header for header in headers if header[0] not in stopped and header[0] not in id_headers]
+    stopped = stopped.union(id_headers)
+    passed = [header for header in headers if header[0] not in stopped and not header[0].startswith(_OWN)]
     passed.extend([(name, request_id) for name in id_headers])
     return passed
 
