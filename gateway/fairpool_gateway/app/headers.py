@@ -101,7 +101,8 @@ def for_tenant(
 ) -> list[tuple[bytes, bytes]]:
     """The headers of the answer as a tenant gets it; those that hold the id of its request are the gateway's.
 
-    No endpoint can speak for the gateway, as by a reason for which it would have refused. The length of a body that an answer of this `status` does not have stops here as well.
+    No endpoint can speak for the gateway, as by a reason for which it would have refused. The length of a body that an
+    answer of this `status` does not have stops here as well.
     """
     stopped = _and_nominated(_HOP_BY_HOP, headers)
     if status in _BODILESS:
