@@ -224,13 +224,13 @@ class TestTime:
         limits = Limits(max_num_seqs=1, step_base=0.000_5)
         async with running_engine(limits=limits) as engine, client_of(engine) as client:
 
-            async def ask(name: str) -> str:
-                await client.completions.create(model="sim", prompt=name, max_tokens=20, extra_body=LENGTH)
-                return name
+            async def ask(tokens: int) -> None:
+                await client.completions.create(model="sim", prompt="hello", max_tokens=tokens, extra_body=LENGTH)
 
-            first = asyncio.create_task(ask("first"))
+            # The first takes a second or more, so that it still runs when the second comes, however long that takes to come.
+            first = asyncio.create_task(ask(2000))
             await engine.until(lambda e: e.running == 1)
-            second = asyncio.create_task(ask("second"))
+            second = asyncio.create_task(ask(20))
             await engine.until(lambda e: e.waiting == 1)
             done, _ = await asyncio.wait((first, second), return_when=asyncio.FIRST_COMPLETED)
             assert done == {first}
