@@ -101,19 +101,16 @@ class Gateway:
 
     def discover(self) -> None:
         """Find endpoints among pods, where the configuration says so, from now on."""
+        discovery = self.config.discovery
+        if discovery is None:
+            self._pods = None
         if self._pod_follower is not None:
-            discovery = self.config.discovery
             self._pod_follower.follow(None if discovery is None else discovery.selector, self._saw)
 
     @property
     def knows_its_endpoints(self) -> bool:
         """Whether those that are to be found have been looked for."""
         return self.config.discovery is None or self._pods is not None
-
-    @property
-    def pods_problem(self) -> str | None:
-        """Why pods are not followed at the moment, where they have to be."""
-        return None if self._pod_follower is None else self._pod_follower.problem
 
     def _saw(self, pods: Iterable[Pod]) -> None:
         self._pods = tuple(pods)
