@@ -227,7 +227,7 @@ class TestTime:
             async def ask(tokens: int) -> None:
                 await client.completions.create(model="sim", prompt="hello", max_tokens=tokens, extra_body=LENGTH)
 
-            # The first takes a second or more, so that it still runs when the second comes, however long that takes to come.
+            # The first takes a second or more, so that it still runs when the second comes, however late.
             first = asyncio.create_task(ask(2000))
             await engine.until(lambda e: e.running == 1)
             second = asyncio.create_task(ask(20))
