@@ -111,9 +111,11 @@ async def _configuration(kubeconfig: Path | None) -> Configuration:
     configuration = Configuration()
     try:
         if kubeconfig is None:
-            load_incluster_config(client_configuration=configuration)
+            load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]  # the library's
         else:
-            await load_kube_config(config_file=str(kubeconfig), client_configuration=configuration)
+            await load_kube_config(  # type: ignore[no-untyped-call]  # the library's
+                config_file=str(kubeconfig), client_configuration=configuration
+            )
     except (ConfigException, OSError) as problem:
         where = "no kubeconfig is given and this is no pod" if kubeconfig is None else f"{kubeconfig} cannot be used"
         raise CannotStart(f"{where}: {problem}") from problem
@@ -148,7 +150,7 @@ class Cluster:
 
     async def aclose(self) -> None:
         """Close every connection."""
-        await self._client.close()
+        await self._client.close()  # type: ignore[no-untyped-call]  # the library's
 
     async def get(self, kind: Kind, namespace: str | None, name: str) -> Object | None:
         """One object; None if there is none of that name."""
@@ -245,7 +247,7 @@ class Cluster:
         within = aiohttp.ClientTimeout(total=seconds or self._seconds)
         try:
             response = await self._client.call_api(method, url, headers, sent, _request_timeout=within)
-            text: bytes = await response.read()
+            text: bytes = await response.read()  # type: ignore[no-untyped-call]  # the library's
         except (aiohttp.ClientError, TimeoutError, OSError) as problem:
             raise ClusterUnavailable(f"{method} {path}: {problem or type(problem).__name__}") from problem
         return _checked(method, path, response.status, text)

@@ -42,9 +42,11 @@ async def connect(kubeconfig: Path | None) -> Cluster:
     configuration = Configuration()
     try:
         if kubeconfig is None:
-            load_incluster_config(client_configuration=configuration)
+            load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]  # the library's
         else:
-            await load_kube_config(config_file=str(kubeconfig), client_configuration=configuration)
+            await load_kube_config(  # type: ignore[no-untyped-call]  # the library's
+                config_file=str(kubeconfig), client_configuration=configuration
+            )
     except (ConfigException, OSError) as problem:
         where = "this is no pod, and no --kubeconfig is given" if kubeconfig is None else f"{kubeconfig} cannot be used"
         raise CannotStart(f"{where}: {problem}") from problem
@@ -64,7 +66,7 @@ class Cluster:
 
     async def aclose(self) -> None:
         """Close every connection."""
-        await self._client.close()
+        await self._client.close()  # type: ignore[no-untyped-call]  # the library's
 
     def source(self, resource: Resource[T]) -> ClusterSource[T]:
         """Where these objects can be listed and watched."""
