@@ -125,9 +125,7 @@ class Watches:
         return registry
 
     def _follow(self, registry: kopf.OperatorRegistry, kind: Kind) -> None:
-        group, _, version = kind.api_version.rpartition("/")
-
-        @kopf.on.event(group, version, kind.plural, registry=registry, id=kind.plural)
+        @kopf.on.event(*_selector(kind), registry=registry, id=kind.plural)
         async def pass_on(event: Any, **_: Any) -> None:
             self._loop.call_soon_threadsafe(self._heard, kind, event["type"], dict(event["object"]))
 

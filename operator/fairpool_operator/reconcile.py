@@ -52,10 +52,12 @@ class Reconciler:
             ClusterError: something could not be written; what was written before stays.
         """
         now = self._now()
-        compiled = compile_pool(self._store.view(key), self._settings, now)
-        if await self._meet_strangers(compiled.objects, self._store.view(key)):
-            compiled = compile_pool(self._store.view(key), self._settings, now)
-        wanted = changes(compiled, self._store.view(key))
+        view = self._store.view(key)
+        compiled = compile_pool(view, self._settings, now)
+        if await self._meet_strangers(compiled.objects, view):
+            view = self._store.view(key)
+            compiled = compile_pool(view, self._settings, now)
+        wanted = changes(compiled, view)
         for each in wanted.applies:
             await self._apply(each, key)
         for removal in wanted.removals:
