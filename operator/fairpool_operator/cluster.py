@@ -17,6 +17,7 @@ from typing import Final
 import aiohttp
 from kubernetes.aio.client import ApiClient, Configuration
 from kubernetes.aio.config import ConfigException, load_incluster_config, load_kube_config
+from yaml import YAMLError
 
 from fairpool_operator.differences import MANAGER
 from fairpool_operator.errors import (
@@ -119,6 +120,9 @@ async def _configuration(kubeconfig: Path | None) -> Configuration:
     except (ConfigException, OSError) as problem:
         where = "no kubeconfig is given and this is no pod" if kubeconfig is None else f"{kubeconfig} cannot be used"
         raise CannotStart(f"{where}: {problem}") from problem
+    except (YAMLError, AttributeError, LookupError, TypeError, ValueError):
+        # Without their words, which would repeat what is in the file.
+        raise CannotStart(f"{kubeconfig} cannot be used: it is no kubeconfig") from None
     return configuration
 
 
