@@ -53,7 +53,7 @@ lock: $(READY)  ## Choose the newest versions of all dependencies again
 	  --generate-hashes --no-header --no-emit-index-url --upgrade --quiet -o requirements.lock
 
 $(READY): requirements.lock pyproject.toml
-	@echo "Making the environment in $(VENV) (about half a minute)"
+	@echo "Making the environment in $(VENV) (a minute or two)"
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "FairPool needs Python 3.11 or later: make PYTHON=python3.11")'
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip --disable-pip-version-check install --quiet --requirement requirements.lock

@@ -2,7 +2,7 @@
 
 What always holds: of all the processes at most one writes; a pool that cannot be reconciled delays no other; what was
 not to be written for want of leadership is looked at again as soon as that is had; on SIGTERM what is being reconciled
-is finished, then the Lease is given up, so that another takes over at once.
+is finished, then the Lease is given up, so that another need not wait until it ends.
 """
 
 from __future__ import annotations
