@@ -125,7 +125,7 @@ class Leadership:
             await asyncio.sleep(self._claim.duration / 3)
 
     async def release(self) -> None:
-        """Write no more, and let another take over at once."""
+        """Write no more, and let another take over as soon as it looks."""
         held = self.held
         self._claim.lost()
         if held and self._lease is not None:
