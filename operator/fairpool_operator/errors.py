@@ -18,6 +18,7 @@ Every `Refused` maps to exactly one condition reason. Messages tell the reader w
           KeyNotUnique        an older TenantWeight has the same key for another tenant
           KeysEnded           none of its keys is good any more
       CannotStart           what the process itself needs is not to be had
+      NoResource            what a file holds is none
       ClusterError          a request to the API server did not succeed
         ClusterUnavailable    it cannot be reached, or does not answer in time: try again later
         NotThere              there is no such object
@@ -38,6 +39,15 @@ class OperatorError(Exception):
 
 class CannotStart(OperatorError):
     """What the process itself needs is not to be had."""
+
+
+class NoResource(OperatorError):
+    """What a file holds at some line is no resource."""
+
+    def __init__(self, line: int, message: str) -> None:
+        super().__init__(message)
+        self.line = line
+        self.message = message
 
 
 class ClusterError(OperatorError):

@@ -1,0 +1,37 @@
+"""The CustomResourceDefinitions, which are the source of truth of the API, wherever this package is.
+
+In a checkout they are in `crds/`; what is built from it holds a copy of that directory.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+try:
+    from yaml import CSafeLoader as _SafeLoader
+except ImportError:  # a PyYAML that was built without libyaml
+    from yaml import SafeLoader as _SafeLoader  # type: ignore[assignment]  # has the same methods, and is slower
+
+Schema = Mapping[str, Any]
+
+_PLACES: Final = (Path(__file__).parent / "crds", Path(__file__).parents[2] / "crds")
+
+
+@functools.cache
+def definitions() -> Mapping[str, Schema]:
+    """The definitions of FairPool and TenantWeight, by kind."""
+    directory = next(place for place in _PLACES if place.is_dir())
+    found = (yaml.load(file.read_bytes(), _SafeLoader) for file in sorted(directory.glob("fairpool.dev_*.yaml")))
+    return {each["spec"]["names"]["kind"]: each for each in found}
+
+
+def schema_of(definition: Schema) -> Schema:
+    """The schema of its one version."""
+    (version,) = definition["spec"]["versions"]
+    schema: Schema = version["schema"]["openAPIV3Schema"]
+    return schema

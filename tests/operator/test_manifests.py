@@ -1,0 +1,222 @@
+"""Reading YAML files: as kubectl reads them, with a line for everything, and nothing that they hold repeated."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairpool_operator.errors import CannotStart
+from fairpool_operator.manifests import STDIN, Document, Problem, read, read_text
+
+FILE = Path("pool.yaml")
+POOL = """\
+# A pool.
+apiVersion: fairpool.dev/v1alpha1
+kind: FairPool
+metadata: {name: llama}
+spec:
+  endpoints:
+    targetPorts:
+    - number: 8000
+    -
+      name: http
+---
+kind: TenantWeight
+spec:
+  weight: 300
+"""
+SECRET = "sk-that-nobody-may-see"
+
+
+def objects(text):
+    found = list(read_text(text, FILE))
+    assert all(isinstance(each, Document) for each in found), found
+    return [each.object for each in found]
+
+
+def problems(text):
+    found = list(read_text(text, FILE))
+    assert all(isinstance(each, Problem) for each in found), found
+    return [(each.line, each.message) for each in found]
+
+
+def value(text):
+    (found,) = objects(f"a: {text}\n")
+    return found["a"]
+
+
+class TestLines:
+    @pytest.mark.parametrize(
+        ("path", "line"),
+        [
+            ((), 2),
+            (("metadata", "name"), 4),
+            (("spec", "endpoints", "targetPorts"), 7),
+            (("spec", "endpoints", "targetPorts", 0, "number"), 8),
+            (("spec", "endpoints", "targetPorts", 1), 10),
+            (("spec", "endpoints", "targetPorts", 1, "name"), 10),
+            (("spec", "endpoints", "selector", "matchLabels"), 6),
+            (("spec", "endpoints", "targetPorts", 5), 7),
+            (("status",), 2),
+        ],
+    )
+    def test_are_those_of_a_field_or_of_the_innermost_thing_around_it(self, path, line):
+        pool, _ = read_text(POOL, FILE)
+        assert pool.line(path) == line
+
+    def test_go_on_in_the_next_document(self):
+        _, weight = read_text(POOL, FILE)
+        assert (weight.kind, weight.line(), weight.line(("spec", "weight"))) == ("TenantWeight", 12, 14)
+
+    def test_of_a_field_are_those_of_its_name_wherever_its_value_is(self):
+        (found,) = read_text("a: &a {b: 1}\nc:\n  d: *a\n", FILE)
+        assert found.line(("c", "d")) == 3
+
+
+class TestDocuments:
+    def test_come_out_of_lists_with_their_lines(self):
+        text = "apiVersion: v1\nkind: List\nitems:\n- kind: FairPool\n- kind: TenantWeight\n  spec: {}\n"
+        pool, weight = read_text(text, FILE)
+        assert (pool.kind, weight.kind, weight.line(("spec",))) == ("FairPool", "TenantWeight", 6)
+
+    def test_of_a_list_of_one_kind_are_of_that_kind(self):
+        (pool,) = objects("apiVersion: fairpool.dev/v1alpha1\nkind: FairPoolList\nitems: [{spec: {}}]\n")
+        assert pool == {"apiVersion": "fairpool.dev/v1alpha1", "kind": "FairPool", "spec": {}}
+
+    def test_that_are_empty_are_none(self):
+        assert objects("---\n# nothing\n---\nkind: A\n---\n") == [{"kind": "A"}]
+
+    def test_may_have_directives(self):
+        assert objects("%YAML 1.1\n---\nkind: A\n---\nkind: B\n") == [{"kind": "A"}, {"kind": "B"}]
+
+    def test_share_parts_by_alias_and_merge(self):
+        (found,) = objects("a: &a {b: 1, c: 2}\nd: {c: 3, <<: *a}\ne: *a\n")
+        assert found == {"a": {"b": 1, "c": 2}, "d": {"b": 1, "c": 3}, "e": {"b": 1, "c": 2}}
+
+
+class TestValues:
+    @pytest.mark.parametrize(
+        ("text", "what"),
+        [
+            ("yes", True),
+            ("Off", False),
+            ("~", None),
+            ("", None),
+            ('"yes"', "yes"),
+            ("2026-12-31T23:59:59Z", "2026-12-31T23:59:59Z"),
+            ("2026-12-31", "2026-12-31"),
+            ("1:30", "1:30"),
+            ("3.0", 3),
+            ("1e2", 100),
+            ("1.5", 1.5),
+            ("010", 8),
+            ("0x1f", 31),
+            ("1_000", 1000),
+            ("99999999999999999999", 1e20),
+            ("45s", "45s"),
+            ("!!str 80", "80"),
+        ],
+    )
+    def test_are_what_kubectl_makes_of_them(self, text, what):
+        found = value(text)
+        assert (found, type(found)) == (what, type(what))
+
+    def test_that_are_names_of_fields_are_texts(self):
+        assert objects("80: a\nyes: b\n1.5: c\n") == [{"80": "a", "true": "b", "1.5": "c"}]
+
+
+class TestProblems:
+    @pytest.mark.parametrize(
+        ("text", "line", "message"),
+        [
+            ("a: 1\nb: 2\na: 3\n", 3, "a: is given twice in one mapping: remove one"),
+            ("a: 1\nb: [\n", 3, "is not YAML"),
+            (f"a: *{SECRET}\n", 1, "is not YAML: found undefined alias"),
+            (f"\n- {SECRET}\n", 2, "is not a resource: it has to be a mapping"),
+            ("kind: List\nitems:\n- {}\n- 3\n", 4, "each of items has to be a mapping"),
+            ("a: &a [*a, *a]\n", 1, "nested too deeply"),
+            ("a: !!python/name:os.system ''\n", 1, "has a tag that is not for it"),
+            ("a: .inf\n", 1, "a number that JSON does not have"),
+            ("a: 1e999\n", 1, "a number that is too large"),
+            ("\n? [a]\n: b\n", 2, "a field whose name is no text"),
+            ("a: 1\n\x07\n", 2, "a character that it does not allow"),
+        ],
+    )
+    def test_have_a_line_and_repeat_nothing(self, text, line, message):
+        found = [each for each in read_text(text, FILE) if isinstance(each, Problem)]
+        assert [(each.line, message in each.message) for each in found] == [(line, True)]
+        assert SECRET not in str(found)
+
+    def test_of_one_document_are_no_other_s(self):
+        found = list(read_text("kind: A\n---\nb: [\n---\nkind: C\n", FILE))
+        assert [getattr(each, "kind", "a problem") for each in found] == ["A", "a problem", "C"]
+
+    def test_are_told_of_an_alias_that_would_blow_a_text_up(self):
+        lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+        lines += [f"a{level}: &a{level} [{', '.join([f'*a{level - 1}'] * 10)}]" for level in range(1, 9)]
+        ((_, message),) = problems("\n".join(lines))
+        assert "use fewer aliases" in message
+
+
+class TestFiles:
+    def test_are_found_below_directories_in_order_and_hidden_ones_left_out(self, tmp_path):
+        for name in ("b.yaml", "a/z.yml", ".git/c.yaml", "a/.d.yaml", "e.json", "f.yaml.bak"):
+            path = tmp_path / name
+            path.parent.mkdir(exist_ok=True)
+            path.write_text("kind: A\n")
+        found = read([tmp_path])
+        assert [str(file.relative_to(tmp_path)) for file in found.files] == ["a/z.yml", "b.yaml"]
+        assert [each.file for each in found.documents] == list(found.files)
+
+    def test_that_are_named_are_read_whatever_they_are_called_and_once(self, tmp_path):
+        path = tmp_path / "pool.json"
+        path.write_text(json.dumps({"kind": "A"}))
+        assert [each.object for each in read([path, path]).documents] == [{"kind": "A"}]
+
+    def test_may_be_the_standard_input(self, monkeypatch):
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"kind: A\n")))
+        assert [(each.file, each.kind) for each in read([STDIN]).documents] == [(STDIN, "A")]
+
+    def test_that_are_not_there_are_told(self, tmp_path):
+        with pytest.raises(CannotStart, match=str(tmp_path / "nothing")):
+            read([tmp_path / "nothing"])
+
+    def test_that_are_no_text_are_a_problem(self, tmp_path):
+        path = tmp_path / "a.yaml"
+        path.write_bytes(b"a: 1\nb: \xff\n")
+        assert [(each.line, each.message[:12]) for each in read([path]).problems] == [(2, "is not UTF-8")]
+
+
+PLAIN = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.text(st.characters(codec="utf-8")),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(st.characters(codec="utf-8")), inner, max_size=3)
+    ),
+    max_leaves=12,
+)
+ODD = st.lists(st.sampled_from([*"-:[]{}&*!|>'\"%#?,\n\t a1", "---\n", "<<: ", "&a ", "*a ", "!!int "])).map("".join)
+
+
+def reads_back(read_one, what):
+    return read_one(yaml.safe_dump({"kind": "A", "what": what})) == {"kind": "A", "what": what}
+
+
+class TestWhateverTheTextIs:
+    @given(ODD | st.text())
+    def test_it_comes_to_documents_and_problems_with_lines_in_it(self, text):
+        for each in read_text(text, FILE):
+            line = each.line() if isinstance(each, Document) else each.line
+            assert 1 <= line <= len(text) + 1
+
+    @given(PLAIN)
+    def test_what_was_written_is_read(self, what):
+        assert reads_back(lambda text: objects(text)[0], what)
+
+    def test_a_reader_that_takes_dates_for_dates_would_be_caught(self):
+        assert not reads_back(lambda _: yaml.safe_load("{kind: A, what: 2026-12-31}"), "2026-12-31")
