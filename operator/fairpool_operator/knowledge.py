@@ -26,11 +26,11 @@ from fairpool_operator.errors import ClusterError, NotThere
 from fairpool_operator.handlers import Followed
 from fairpool_operator.metrics import Tally
 from fairpool_operator.store import Store
-from fairpool_operator.view import GATEWAY, LABEL, Object, PoolKey
+from fairpool_operator.view import GATEWAY, LABEL, MANAGED, Object, PoolKey
 
 log = logging.getLogger(__name__)
 
-_OURS: Final = "app.kubernetes.io/managed-by=fairpool-operator"
+_OURS: Final = "=".join(MANAGED)
 _SETTLE: Final = 1.0
 """Seconds from a watch that began anew to the list: several begin together."""
 _FIRST_RETRY, _LAST_RETRY = 0.5, 30.0

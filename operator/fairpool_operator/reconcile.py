@@ -17,11 +17,13 @@ from fairpool_operator.compile import Apply, Event, Settings, changes, compile_p
 from fairpool_operator.differences import excerpt
 from fairpool_operator.errors import Conflict, Forbidden, NotThere, RejectedByServer
 from fairpool_operator.store import Store
-from fairpool_operator.view import Object, PoolKey, View
+from fairpool_operator.view import Object, Owned, PoolKey, View
 
 log = logging.getLogger(__name__)
 
 REPORTER: Final = "fairpool.dev/operator"
+_STRANGER_SECONDS: Final = 10.0
+"""Between two looks at an object that is not labelled as the pool's and has a name that the pool needs."""
 _KINDS: Final = {kind.name: kind for kind in OWNED}
 
 
@@ -46,7 +48,7 @@ class Reconciler:
         self._now = now
 
     async def reconcile(self, key: PoolKey) -> float | None:
-        """Make everything as it is wanted; returns in how many seconds time alone will change that, None if never.
+        """Make everything as it is wanted; returns in how many seconds to look again unasked, None: never.
 
         Raises:
             ClusterError: something could not be written; what was written before stays.
@@ -68,19 +70,32 @@ class Reconciler:
             await self._say(TENANT_WEIGHT, tenant.body())
         if wanted.pool_status is not None:
             await self._say(FAIR_POOL, wanted.pool_status.body())
-        return None if compiled.changes_at is None else max(0.0, (compiled.changes_at - now).total_seconds())
+        waits = [_STRANGER_SECONDS] if _strangers(view) else []
+        if compiled.changes_at is not None:
+            waits.append(max(0.0, (compiled.changes_at - now).total_seconds()))
+        return min(waits, default=None)
 
-    async def _meet_strangers(self, objects: Iterable[Object], view: View) -> bool:
-        """Look for objects that nobody labelled as the pool's, under the names of those that are to be made."""
+    async def _meet_strangers(self, wanted: Iterable[Object], view: View) -> bool:
+        """Ask for what nobody tells of: objects that are not labelled as the pool's, under the names that it needs.
+
+        Those are the ones to be made that may be there, and the ones found before that may be gone.
+        """
         met = False
-        for wanted in objects:
-            if wanted["kind"] in view.owned:
+        for each in wanted:
+            kind, metadata = each["kind"], each["metadata"]
+            if kind in view.owned:
                 continue
-            metadata = wanted["metadata"]
-            there = await self._cluster.get(_KINDS[wanted["kind"]], metadata["namespace"], metadata["name"])
+            there = await self._cluster.get(_KINDS[kind], metadata["namespace"], metadata["name"])
             if there is not None:
-                self._learn(wanted["kind"], {**there, "kind": wanted["kind"]})
+                self._learn(kind, there)
                 met = True
+        for stranger in _strangers(view):
+            there = await self._cluster.get(_KINDS[stranger.kind], stranger.namespace, stranger.name)
+            if there is None or there["metadata"]["uid"] != stranger.uid:
+                self._touched(self._store.remove(stranger.kind, stranger.object()))
+                met = True
+            if there is not None:
+                self._learn(stranger.kind, there)
         return met
 
     async def _apply(self, change: Apply, key: PoolKey) -> None:
@@ -141,3 +156,7 @@ class Reconciler:
             return
         except (Forbidden, NotThere) as problem:
             log.warning("an Event could not be told: %s", problem)
+
+
+def _strangers(view: View) -> tuple[Owned, ...]:
+    return tuple(each for each in view.owned.values() if not each.is_followed)

@@ -119,6 +119,26 @@ class TestTheNewest:
         assert store.put("Secret", secret("search-key", api_key="k")) == {LLAMA}
 
 
+class TestWhatNoListHolds:
+    def test_stays_until_it_is_known_to_be_gone(self):
+        service = {"kind": "Service", "metadata": metadata("llama-fairpool", labels={"app": "somebody-elses"})}
+        store = Store()
+        store.put("Service", service)
+        assert store.replace("Service", [], store.begin()) == frozenset()
+        assert "Service" in store.view(LLAMA).owned
+        assert store.remove("Service", service) == {LLAMA}
+        assert store.view(LLAMA).owned == {}
+
+    def test_is_what_lacks_the_label_of_its_kind(self):
+        managed = {"app.kubernetes.io/managed-by": "fairpool-operator"}
+        store = Store()
+        store.put("Service", {"kind": "Service", "metadata": metadata("llama-fairpool", labels=managed)})
+        store.put("Secret", secret("llama-fairpool-config", use="config"))
+        for kind in ("Service", "Secret"):
+            assert store.replace(kind, [], store.begin()) == {LLAMA}
+        assert store.view(LLAMA).owned == {}
+
+
 def told(events, table_class=Table):
     """What a table knows after events and lists that each arrive at any time after they were true."""
     table = table_class(lambda resource: resource["value"])

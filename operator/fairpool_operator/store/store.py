@@ -51,7 +51,7 @@ class Store:
         self._secrets = Table[Secret](_secret)
         self._namespaces = Table[Mapping[str, str]](_labels)
         self._pods = Table[_PodOfPool](_pod)
-        self._owned = {kind: Table[Owned](_reader(kind)) for kind in OWNED_KINDS}
+        self._owned = {kind: Table(_reader(kind), lambda each: each.is_followed) for kind in OWNED_KINDS}
         self._weights_of_pool = Index[PoolKey, Name]()
         self._weights_of_namespace = Index[str, Name]()
         self._weights_of_secret = Index[Name, Name]()

@@ -3,7 +3,7 @@
 Lists and events arrive in any order: an event may be older than a list, a list older than the events that arrived while
 it was read, and what a watch missed is in neither. What always holds: an older version never replaces a newer one; what
 was deleted never comes back but as another object, or as a newer version (an object also leaves a watch when it loses
-its labels); what a list lacks is gone, unless it was told of after the list was begun.
+its labels); what a list lacks is gone, unless it was told of after the list was begun, or would not be in any list.
 """
 
 from __future__ import annotations
@@ -36,10 +36,16 @@ class _Entry(Generic[T]):
 
 
 class Table(Generic[T]):
-    """One kind. `read` makes of an object what is kept of it, or None where it is of no interest."""
+    """One kind. `read` makes of an object what is kept of it, or None where it is of no interest.
 
-    def __init__(self, read: Callable[[Mapping[str, Any]], T | None]) -> None:
+    `is_listed` tells of what is kept whether a list would have it.
+    """
+
+    def __init__(
+        self, read: Callable[[Mapping[str, Any]], T | None], is_listed: Callable[[T], bool] = lambda _: True
+    ) -> None:
         self._read = read
+        self._is_listed = is_listed
         self._entries: dict[Name, _Entry[T]] = {}
         self._gone: dict[str, int] = {}
         self._gone_longer: dict[str, int] = {}
@@ -93,7 +99,7 @@ class Table(Generic[T]):
         vanished = [
             (name, entry)
             for name, entry in self._entries.items()
-            if (name, entry.uid) not in listed and entry.told_at <= begun
+            if (name, entry.uid) not in listed and entry.told_at <= begun and self._is_listed(entry.found)
         ]
         for name, entry in vanished:
             yield self._forget(name, entry)

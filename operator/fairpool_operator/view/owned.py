@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from fairpool_operator.differences import MANAGER
-from fairpool_operator.view.secrets import hashed
+from fairpool_operator.view.secrets import LABEL, hashed
 
 Object = dict[str, Any]
 """A resource as the API has it."""
@@ -24,6 +24,9 @@ OWNED_KINDS: Final = ("ServiceAccount", "Role", "RoleBinding", "Secret", "Servic
 
 GATEWAY: Final = "fairpool-gateway"
 """What the gateway is called, in labels and as the manager of its own report."""
+
+MANAGED: Final = ("app.kubernetes.io/managed-by", "fairpool-operator")
+"""The label by which all but Secrets are listed and watched."""
 
 _SUFFIXES: Final[Mapping[str, str]] = {"Secret": "-fairpool-config"}
 _SUFFIX: Final = "-fairpool"
@@ -42,12 +45,16 @@ def pool_of(kind: str, name: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Owned:
-    """One object that is there under the name that the pool's own would have."""
+    """One object that is there under the name that the pool's own would have.
+
+    `is_followed`: lists and watches tell of it, by its labels. Of any other only whoever asks for it by name hears.
+    """
 
     kind: str
     namespace: str
     name: str
     uid: str
+    is_followed: bool
     text: bytes
 
     def object(self) -> Object:
@@ -65,4 +72,7 @@ def read_owned(kind: str, resource: Mapping[str, Any]) -> Owned:
     ]
     metadata.pop("resourceVersion", None)
     kept["metadata"] = metadata
-    return Owned(kind, metadata["namespace"], metadata["name"], metadata["uid"], msgspec.json.encode(kept))
+    labels = metadata.get("labels") or {}
+    is_followed = LABEL in labels if kind == "Secret" else labels.get(MANAGED[0]) == MANAGED[1]
+    text = msgspec.json.encode(kept)
+    return Owned(kind, metadata["namespace"], metadata["name"], metadata["uid"], is_followed, text)

@@ -4,33 +4,22 @@ from support.cluster.client import (
     DEPLOYMENT,
     FAIR_POOL,
     NETWORK_POLICY,
-    POD,
     ROLE,
     ROLE_BINDING,
     SECRET,
     SERVICE,
     SERVICE_ACCOUNT,
     TENANT_WEIGHT,
-    Kind,
 )
 from support.cluster.definitions import fair_pool, tenant_weight
 from support.cluster.namespaces import new_namespace
 from support.cluster.operating import config_in
 from support.cluster.resources import condition, says
+from support.cluster.scale import versions
 from support.cluster.waiting import eventually, gone
 
 OWNED = (SERVICE_ACCOUNT, ROLE, ROLE_BINDING, SERVICE, DEPLOYMENT)
 ALWAYS = [*((kind, "llama-fairpool") for kind in OWNED), (SECRET, "llama-fairpool-config")]
-
-
-async def versions(admin, namespace):
-    """The resourceVersion of everything in a namespace that an operator could write, but for the Lease."""
-    kinds = (*OWNED, SECRET, NETWORK_POLICY, FAIR_POOL, TENANT_WEIGHT, POD, Kind("events.k8s.io/v1", "Event"))
-    return {
-        (kind.name, each["metadata"]["name"]): each["metadata"]["resourceVersion"]
-        for kind in kinds
-        for each in await admin.list(kind, namespace)
-    }
 
 
 class TestAPool:
@@ -147,11 +136,25 @@ class TestWhatOthersDo:
         await admin.create(fair_pool(namespace))
         told = await eventually(admin, FAIR_POOL, "llama", namespace, says("Ready", "False", "NameTaken"))
         assert "Service llama-fairpool" in condition(told, "Ready")["message"]
+        lists = (await operator.numbers())["lists_total"]
+        await operator.reaches(lambda now: now["lists_total"] > lists + 2)
         assert await admin.find(DEPLOYMENT, "llama-fairpool", namespace) is None
         assert await admin.get(SERVICE, "llama-fairpool", namespace) == before
         await admin.delete(SERVICE, "llama-fairpool", namespace)
         for kind, name in ALWAYS:
             await eventually(admin, kind, name, namespace, lambda _: True)
+
+    async def test_a_foreign_object_that_goes_is_missed_long_before_the_next_list(
+        self, own_operators, admin, namespace
+    ):
+        foreign = {"apiVersion": "v1", "kind": "ServiceAccount"}
+        await admin.create({**foreign, "metadata": {"name": "llama-fairpool", "namespace": namespace}})
+        await admin.create(fair_pool(namespace))
+        operator = own_operators("operator", "--list-seconds", "3600")
+        await eventually(admin, FAIR_POOL, "llama", namespace, says("Ready", "False", "NameTaken"))
+        await operator.reaches(lambda now: now["waiting_pools"] == 1 and now["lists_total"] > 1)
+        await admin.delete(SERVICE_ACCOUNT, "llama-fairpool", namespace)
+        await eventually(admin, FAIR_POOL, "llama", namespace, says("Accepted", "True"))
 
 
 class TestAtRest:

@@ -10,13 +10,32 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from support.cluster.client import FAIR_POOL, SECRET, TENANT_WEIGHT, Client, Document
+from support.cluster.client import (
+    DEPLOYMENT,
+    FAIR_POOL,
+    NETWORK_POLICY,
+    POD,
+    ROLE,
+    ROLE_BINDING,
+    SECRET,
+    SERVICE,
+    SERVICE_ACCOUNT,
+    TENANT_WEIGHT,
+    Client,
+    Document,
+    Kind,
+)
 from support.cluster.definitions import fair_pool, tenant_weight
 from support.cluster.operating import Operator, config_in
 from support.cluster.resources import digest, says
 from support.cluster.waiting import eventually, eventually_all
 
 _AT_ONCE = 8
+_WRITABLE = (
+    *(FAIR_POOL, TENANT_WEIGHT, SERVICE_ACCOUNT, ROLE, ROLE_BINDING, SECRET, SERVICE, NETWORK_POLICY, DEPLOYMENT, POD),
+    Kind("events.k8s.io/v1", "Event"),
+)
+"""What an operator could write, but for its Lease."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +109,15 @@ async def at_rest(operator: Operator) -> dict[str, float]:
                 return now
             before = now
             await asyncio.sleep(1.0)
+
+
+async def versions(admin: Client, namespace: str) -> dict[tuple[str, str], str]:
+    """The resourceVersion of everything in a namespace that an operator could write, but for its Lease."""
+    return {
+        (kind.name, each["metadata"]["name"]): each["metadata"]["resourceVersion"]
+        for kind in _WRITABLE
+        for each in await admin.list(kind, namespace)
+    }
 
 
 def _all_accepted(count: int) -> Callable[[Mapping[str, Document]], bool]:
