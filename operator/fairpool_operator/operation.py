@@ -207,7 +207,12 @@ class _Server(uvicorn.Server):
 
 
 def _listen(host: str, port: int) -> socket.socket:
+    """A listening socket; `::` is every address, those of IPv4 too, and those alone where there is no IPv6."""
+    dual = host == "::" and socket.has_dualstack_ipv6()
+    if host == "::" and not dual:
+        host = "0.0.0.0"
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+        return socket.create_server((host, port), family=family, dualstack_ipv6=dual)
     except OSError as error:
         raise CannotStart(f"cannot listen on {host} port {port}: {error.strerror}") from error

@@ -15,6 +15,7 @@ from support.engine import running_engine
 from support.gateway_process import gateway_process
 from support.scripted_endpoint import PATIENCE, until
 
+from fairpool_gateway.app.server import listen
 from fairpool_gateway.main import main
 from fairpool_lab import decisions
 from fairpool_lab.cli import main as lab
@@ -81,6 +82,24 @@ class TestStart:
             assert self.start(config(), "--port", str(port)) == 1
         said = f"fairpool-gateway: cannot listen on 127.0.0.1 port {port}: Address already in use"
         assert capsys.readouterr().err.startswith(said)
+
+    async def test_on_every_address_answers_over_both_versions_of_ip_and_asks_endpoints_of_both(self, config):
+        async with running_engine(host="::1") as six, running_engine() as four:
+            path = config(f"http://[::1]:{six.port}", four.url, tenants=[{"name": "a", "weight": 1}])
+            async with gateway_process(path, "--host", "::", "--admin-host", "::") as gateway:
+                for host in ("127.0.0.1", "[::1]"):
+                    gateway.url, gateway.admin_url = (
+                        f"http://{host}:{url.rpartition(':')[2]}" for url in (gateway.url, gateway.admin_url)
+                    )
+                    await ask(gateway, "a", times=2)
+                    assert (await seen(gateway.admin_url, "/readyz")).status_code == 200
+                assert all([six.tokens(), four.tokens()])
+
+    def test_on_every_address_is_had_without_ipv6_too(self, monkeypatch):
+        monkeypatch.setattr(socket, "has_dualstack_ipv6", lambda: False)
+        with listen("::", 0) as listening:
+            assert listening.family == socket.AF_INET
+            socket.create_connection(("127.0.0.1", listening.getsockname()[1]), PATIENCE).close()
 
     def test_a_decision_log_that_cannot_be_written_is_said_so(self, config, tmp_path, capsys):
         path = tmp_path / "none" / "decisions.jsonl"

@@ -136,12 +136,17 @@ def http_server(
 def listen(host: str, port: int) -> socket.socket:
     """A listening socket, on a port that the kernel chooses if it is 0.
 
+    `::` is every address of the machine, those of IPv4 too, and those alone where it has no IPv6.
+
     Raises:
         CannotStart: the address cannot be had.
     """
+    dual = host == "::" and socket.has_dualstack_ipv6()
+    if host == "::" and not dual:
+        host = "0.0.0.0"
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        listening = socket.create_server((host, port), family=family, backlog=_BACKLOG)
+        listening = socket.create_server((host, port), family=family, backlog=_BACKLOG, dualstack_ipv6=dual)
     except OSError as error:
         raise CannotStart(f"cannot listen on {host} port {port}: {error.strerror}") from error
     # Whoever takes nothing of an answer for so long is cut by the kernel, and so seen to have left.
