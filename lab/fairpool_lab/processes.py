@@ -1,8 +1,9 @@
 """Child processes that announce where they listen, are missed when they end, and never outlive the command.
 
 Each child has a session of its own, so that Ctrl-C reaches the parent only, which then ends all of them: first SIGTERM,
-then, for a child that does not go, SIGKILL. If the parent itself is killed, the kernel tells the children (`tied`).
-A child that ends before it is told to ends the block it was started for. What a child prints goes to a file.
+then, for a child that does not go or where there is no more time, SIGKILL. If the parent itself is killed, the kernel
+tells the children (`tied`). A child that ends before it is told to ends the block it was started for. What a child
+prints goes to a file.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import re
 import signal
 import sys
 from collections import deque
-from collections.abc import AsyncIterator, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO, TypeVar
@@ -23,7 +24,6 @@ from fairpool_lab import tied
 from fairpool_lab.errors import Interrupted, LabError, OutputInvalid, ProcessFailed
 
 _START_SECONDS = 30.0
-_STOP_SECONDS = 5.0
 _LAST_LINES = 5
 
 T = TypeVar("T")
@@ -38,26 +38,34 @@ class Program:
         command: the program and its arguments.
         announces: matches a line of its output once it serves.
         output: the file for all that it prints.
+        heard: called with each line of it too.
+        stop_seconds: how long its end may take once it was told to.
     """
 
     name: str
     command: Sequence[str]
     announces: re.Pattern[str]
     output: Path
+    heard: Callable[[str], None] | None = None
+    stop_seconds: float = 5.0
 
 
-def run(main: Coroutine[Any, Any, T]) -> T:
+def run(main: Coroutine[Any, Any, T], *, again: Callable[[], None] | None = None) -> T:
     """`asyncio.run`, but SIGTERM and the end of the terminal cancel the coroutine as Ctrl-C does, and once only.
+
+    Of those that come after that, `again` is told.
 
     Raises:
         Interrupted: one of these signals came, and the coroutine has ended.
     """
-    return asyncio.run(_until_signalled(main))
+    return asyncio.run(_until_signalled(main, again))
 
 
 @contextlib.asynccontextmanager
 async def running(*programs: Program) -> AsyncIterator[list[re.Match[str]]]:
     """Run programs side by side until the block ends; yields the match of each one's announcement.
+
+    Whoever is cancelled while they end does not wait for them any longer: they are killed.
 
     Raises:
         ProcessFailed: one did not start, or ended before the block did, which is then cancelled.
@@ -71,11 +79,21 @@ async def running(*programs: Program) -> AsyncIterator[list[re.Match[str]]]:
                     watching.create_task(child.watch())
                 yield [await child.announced for child in children]
             finally:
-                await asyncio.gather(*(child.end() for child in children))
+                await _end(children)
     except ExceptionGroup as failures:
         if failures.split(LabError)[1] is not None:
             raise
         raise failures.exceptions[0] from None
+
+
+async def _end(children: Sequence[_Child]) -> None:
+    for child in children:
+        child.tell()
+    try:
+        await asyncio.gather(*(child.end() for child in children))
+    except asyncio.CancelledError:
+        await asyncio.gather(*(child.kill() for child in children))
+        raise
 
 
 class _Child:
@@ -102,20 +120,30 @@ class _Child:
             when = "while it was needed" if self.announced.done() else "before it served anything"
             raise ProcessFailed(f"{self._program.name} ended {how} {when}{self._quoted()}")
 
-    async def end(self) -> None:
-        """End it, and what it started, if it did not end by itself; all that it printed is in its file then."""
+    def tell(self) -> None:
+        """Tell it to end, if it did not end by itself."""
         self._ending = True
         if self._process.returncode is None:
             self._process.terminate()
+
+    async def end(self) -> None:
+        """Wait for the end of one that was told to, for as long as it may take."""
         try:
-            async with asyncio.timeout(_STOP_SECONDS):
-                await asyncio.wait((self._copying,))
-                await self._process.wait()
+            async with asyncio.timeout(self._program.stop_seconds):
+                await self._gone()
         except TimeoutError:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGKILL)
-            await self._process.wait()
-            await asyncio.wait((self._copying,))
+            await self.kill()
+
+    async def kill(self) -> None:
+        """End it, and what it started, at once."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        await self._gone()
+
+    async def _gone(self) -> None:
+        """It has ended, and all that it printed is in its file."""
+        await asyncio.wait((self._copying,))
+        await self._process.wait()
 
     async def _copy(self) -> None:
         try:
@@ -131,6 +159,8 @@ class _Child:
             file.write(line)
             file.flush()
             self._last.append(line)
+            if self._program.heard is not None:
+                self._program.heard(line)
             match = self._program.announces.search(line)
             if match and not self.announced.done():
                 self.announced.set_result(match)
@@ -150,7 +180,7 @@ async def _spawn(command: Sequence[str]) -> asyncio.subprocess.Process:
     )
 
 
-async def _until_signalled(main: Coroutine[Any, Any, T]) -> T:
+async def _until_signalled(main: Coroutine[Any, Any, T], again: Callable[[], None] | None) -> T:
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     assert task is not None
     received: list[int] = []
@@ -158,6 +188,8 @@ async def _until_signalled(main: Coroutine[Any, Any, T]) -> T:
     def interrupt(number: int) -> None:
         if not received:
             task.cancel()
+        elif again is not None:
+            again()
         received.append(number)
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):

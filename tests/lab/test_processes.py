@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -75,14 +76,40 @@ class TestRunning:
             async with running(program(SERVES, tmp_path / "log")):
                 raise ProcessFailed("of the block")
 
-    async def test_a_child_that_does_not_go_is_killed_with_what_it_started(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(processes, "_STOP_SECONDS", 0.2)
+    async def test_a_child_that_does_not_go_is_killed_with_what_it_started(self, tmp_path):
+        stubborn = replace(program(STUBBORN_WITH_A_CHILD, tmp_path / "log", SERVES), stop_seconds=0.2)
         with ExitStack() as stack:
-            async with running(program(STUBBORN_WITH_A_CHILD, tmp_path / "log", SERVES)):
+            async with running(stubborn):
                 children = descendants(os.getpid())
                 staying = stack.enter_context(held(children))
             assert len(children) == 2
             assert staying() == []
+
+    async def test_one_that_does_not_go_is_killed_at_once_when_nobody_waits_any_longer(self, tmp_path):
+        patient = replace(program(STUBBORN, tmp_path / "log"), stop_seconds=600.0)
+        runs, told, over = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+        async def run_it() -> None:
+            async with running(patient):
+                runs.set()
+                await over.wait()
+                told.set()
+
+        task = asyncio.create_task(run_it())
+        await runs.wait()
+        with held(descendants(os.getpid())) as staying:
+            over.set()
+            await told.wait()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            assert staying() == []
+
+    async def test_each_line_is_told_as_it_comes(self, tmp_path):
+        lines: list[str] = []
+        code = "print('first'); " + SERVES
+        async with running(replace(program(code, tmp_path / "log"), heard=lines.append)):
+            assert lines == ["first\n", "listening on 1\n"]
 
 
 class TestWhatFails:
