@@ -89,7 +89,7 @@ class TestThePage:
         assert len(self.rows) == len(shown)
 
     def test_every_metric_that_it_asks_something_of_exists(self):
-        named = set(re.findall(r"fairpool_[a-z_]+[a-z]", PAGE.split("What to ask them:")[1].split("## Log")[0]))
+        named = set(re.findall(r"fairpool_[a-z_]+[a-z]", PAGE.split("What to ask them:")[1].split("## Alerts")[0]))
         assert {name.removesuffix("_bucket") for name in named} <= {name for name, *_ in self.rows}
 
     def test_names_follow_the_conventions(self, busy):

@@ -43,3 +43,8 @@ def pod_labels(deployment: Mapping[str, Any]) -> Mapping[str, str]:
     """The labels of a Deployment's pods."""
     labels: Mapping[str, str] = deployment["spec"]["template"]["metadata"]["labels"]
     return labels
+
+
+def kustomizations() -> list[Path]:
+    """The directories that kustomize builds by themselves; components go with others."""
+    return [path.parent for path in sorted(MANIFESTS.rglob("kustomization.yaml")) if "components" not in path.parts]
