@@ -12,7 +12,9 @@ from typing import Any, Final
 
 from lupa import lua51
 
-SCRIPT: Final = Path(__file__).parents[2] / "manifests" / "gitops" / "health.lua"
+_GITOPS: Final = Path(__file__).parents[2] / "manifests" / "gitops"
+SCRIPT: Final = _GITOPS / "health.lua"
+APPLICATIONS: Final = _GITOPS / "application.lua"
 
 ARGO_FOR: Final = {
     "Current": "Healthy",
@@ -40,11 +42,11 @@ def kstatus(resource: Mapping[str, Any]) -> str:
     return "Current" if not ready or ready[0] == "True" else "InProgress"
 
 
-def argo_health(resource: Mapping[str, Any]) -> tuple[str, str]:
-    """The status and the message that `health.lua` gives, run as Argo CD runs it: Lua 5.1, the resource as `obj`."""
+def argo_health(resource: Mapping[str, Any], script: Path = SCRIPT) -> tuple[str, str]:
+    """The status and the message that a script gives, run as Argo CD runs it: Lua 5.1, the resource as `obj`."""
     lua = lua51.LuaRuntime(register_eval=False, register_builtins=False)
     lua.globals()["obj"] = lua.table_from(resource, recursive=True)
     for name in ("io", "os", "debug", "require", "dofile", "loadfile", "python"):
         lua.globals()[name] = None
-    said = lua.execute(SCRIPT.read_text(encoding="utf-8"))
+    said = lua.execute(script.read_text(encoding="utf-8"))
     return said["status"], said["message"]
