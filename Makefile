@@ -5,8 +5,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
+BUILDER ?= buildah
+IMAGE ?= fairpool:0.1.0
+COMPILE = $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --quiet
+
 .DEFAULT_GOAL := help
-.PHONY: help demo test kubernetes test-engine engine lint bench bench-load bench-operator bench-scheduler format lock
+.PHONY: help demo test kubernetes test-engine engine test-cluster image lint bench bench-load bench-operator bench-scheduler format lock image-locks
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -14,7 +18,7 @@ help:  ## Show this list
 demo: $(READY)  ## Replay real traffic in arrival order and fairly, and show the difference
 	@$(BIN)/fairpool demo
 
-test: kubernetes  ## Run every test but those of test-engine
+test: kubernetes  ## Run every test but those of test-engine and test-cluster
 	@$(BIN)/pytest
 
 kubernetes: $(READY)  ## Build the tests' Kubernetes, unless it is in the cache or KUBEBUILDER_ASSETS has it
@@ -25,6 +29,13 @@ test-engine: engine  ## Run the tests that have a real engine, llama.cpp's serve
 
 engine: $(READY)  ## Build that engine, unless it is in the cache (needs cmake and a C++ compiler)
 	@PYTHONPATH=tests $(BIN)/python -m support.llama.build
+
+test-cluster: $(READY)  ## Run the tests on a whole cluster, with images and pods (root, Linux)
+	@PYTHONPATH=tests $(BIN)/python -m support.node.alone tests/node
+
+image:  ## Build the image of both programs: make image BASE=IMAGE [IMAGE=NAME:TAG] [BUILDER=podman]
+	@$(if $(BASE),,$(error BASE is missing, an image with Python 3.11 or later and its venv module: make image BASE=python:3.13-slim))
+	@$(BUILDER) build --file Containerfile --build-arg BASE=$(BASE) --tag $(IMAGE) .
 
 lint: $(READY)  ## Check style, types and layers
 	@$(BIN)/ruff check .
@@ -49,8 +60,12 @@ format: $(READY)  ## Format the code
 	@$(BIN)/ruff format .
 
 lock: $(READY)  ## Choose the newest versions of all dependencies again
-	@$(BIN)/uv pip compile pyproject.toml --extra lab --extra tracing --extra dev --universal --python-version 3.11 \
-	  --generate-hashes --no-header --no-emit-index-url --upgrade --quiet -o requirements.lock
+	@$(COMPILE) pyproject.toml --extra lab --extra tracing --extra dev --upgrade -o requirements.lock
+	@$(MAKE) --no-print-directory image-locks
+
+image-locks: $(READY)  ## Take from requirements.lock what the image has, and what builds it
+	@$(COMPILE) pyproject.toml --extra tracing --constraint requirements.lock -o requirements.image.lock
+	@printf 'hatchling\n' | $(COMPILE) - --constraint requirements.lock -o requirements.build.lock
 
 $(READY): requirements.lock pyproject.toml
 	@echo "Making the environment in $(VENV) (a minute or two)"

@@ -1,8 +1,8 @@
 """A real control plane, etcd and API server, that tests may kill, freeze and restart; controllers when asked for.
 
-It listens on loopback only, with TLS and RBAC as in production, and keeps its data in a directory of the tests. Its
-ports stay the same over restarts, so clients find it again. In a test use the coroutines: they wait in another thread,
-while servers are started in the main one, as they must be (see `Server`).
+It listens on loopback only, unless it is given another address, with TLS and RBAC as in production, and keeps its data
+in a directory of the tests. Its ports stay the same over restarts, so clients find it again. In a test use the
+coroutines: they wait in another thread, while servers are started in the main one, as they must be (see `Server`).
 """
 
 from __future__ import annotations
@@ -26,21 +26,30 @@ from support.cluster.programs import Programs
 ISSUER: Final = "https://kubernetes.default.svc"
 """Who signs ServiceAccounts' tokens, which is also whom they are for."""
 
+LOOPBACK: Final = "127.0.0.1"
+
+_SERVICES: Final = "10.96.0.0/16"
+_OWN_SERVICE: Final = "10.96.0.1"
+
 
 class ControllersMissing(Exception):
     """A test needs the controllers, and the programs in use have none."""
 
 
 class ControlPlane:
-    """`start()`, then `access` is the administrator's; `close()` ends everything."""
+    """`start()`, then `access` is the administrator's; `close()` ends everything.
 
-    def __init__(self, programs: Programs, directory: Path) -> None:
+    Where pods run they reach it by the Service `kubernetes`, which takes another address than loopback.
+    """
+
+    def __init__(self, programs: Programs, directory: Path, address: str = LOOPBACK) -> None:
         self.directory = directory
+        self._address = address
         self._authority = trustme.CA()
         self._ports = (Port(), Port(), Port())
         api, client, peer = (port.number for port in self._ports)
         self._etcd_url = f"http://127.0.0.1:{client}"
-        self.access = Access(f"https://127.0.0.1:{api}", self._authority.cert_pem.bytes(), secrets.token_urlsafe(24))
+        self.access = Access(f"https://{address}:{api}", self._authority.cert_pem.bytes(), secrets.token_urlsafe(24))
         self.programs = programs
         self.etcd = Server("etcd", (*programs.etcd, *self._etcd_flags(peer)), directory)
         self.apiserver = Server("kube-apiserver", (*programs.apiserver, *self._apiserver_flags(api)), directory)
@@ -172,7 +181,7 @@ class ControlPlane:
         )
 
     def _apiserver_flags(self, port: int) -> list[str]:
-        names = ("127.0.0.1", "localhost", "kubernetes.default.svc")
+        names = (self._address, "localhost", "kubernetes.default.svc", _OWN_SERVICE)
         certificate = self._write("server.crt", b"")
         key = self._write("server.key", b"")
         leaf = self._authority.issue_cert(*names)
@@ -183,9 +192,9 @@ class ControlPlane:
         return _flags(
             {
                 "etcd-servers": self._etcd_url,
-                "bind-address": "127.0.0.1",
-                "advertise-address": "127.0.0.1",
-                "endpoint-reconciler-type": "none",
+                "bind-address": self._address,
+                "advertise-address": self._address,
+                "endpoint-reconciler-type": "none" if self._address == LOOPBACK else "lease",
                 "secure-port": port,
                 "permit-port-sharing": "true",
                 "cert-dir": self.directory,
@@ -196,7 +205,8 @@ class ControlPlane:
                 "service-account-issuer": ISSUER,
                 "service-account-key-file": signing,
                 "service-account-signing-key-file": signing,
-                "service-cluster-ip-range": "10.96.0.0/16",
+                "service-cluster-ip-range": _SERVICES,
+                "kubelet-preferred-address-types": "InternalIP",
                 "allow-privileged": "true",
             }
         )

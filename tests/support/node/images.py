@@ -1,0 +1,197 @@
+"""The images that the node's pods run, as archives in the user's cache, each made once of what it is made of.
+
+`base` is a Debian with Python, `sandbox` the same as something that sleeps (which holds a pod's network), `fairpool` is
+what the project's Containerfile builds on it, and `engine` what lab/Containerfile builds on that. No registry of images
+takes part: the base comes from Debian's packages, what is installed on it from where pip looks on this machine.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from support.built import BuildFailed, alone, cache_directory, say
+
+ROOT: Final = Path(__file__).parents[3]
+
+FAIRPOOL: Final = "fairpool:dev"
+ENGINE: Final = "fairpool-engine:dev"
+SANDBOX: Final = "localhost/sandbox:1"
+
+_BASE: Final = "localhost/base:1"
+_SUITE: Final = "bookworm"
+_PACKAGES: Final = ("ca-certificates", "python3", "python3-venv")
+_LEFT_OUT: Final = ("/usr/share/doc/*", "/usr/share/locale/*", "/usr/share/man/*")
+_DEBIAN: Final = (
+    *("mmdebstrap", "--quiet", "--variant=minbase", f"--include={','.join(_PACKAGES)}"),
+    *(f"--dpkgopt=path-exclude={path}" for path in _LEFT_OUT),
+    _SUITE,
+)
+_ASLEEP: Final = ("/bin/sleep", "infinity")
+_CERTIFICATES: Final = "/etc/ssl/certs"
+_FROM_PIP: Final = ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL")
+
+_SOURCES: Final = (
+    *("Containerfile", ".containerignore", "requirements.build.lock", "requirements.image.lock"),
+    *("pyproject.toml", "LICENSE", "crds", "gateway", "operator"),
+)
+"""All but README.md, which is a description inside the image and nothing more."""
+
+_UNUSED_SECONDS: Final = 30 * 24 * 3600.0
+
+
+@dataclass(frozen=True)
+class Images:
+    """Archives that containerd imports."""
+
+    sandbox: Path
+    fairpool: Path
+    engine: Path
+
+    def __iter__(self) -> Iterator[Path]:
+        return iter((self.sandbox, self.fairpool, self.engine))
+
+
+def images(root: Path = ROOT, cache: Path | None = None) -> Images:
+    """Those of a clone, from the cache where they are there; otherwise made now, which takes a minute or two.
+
+    Raises:
+        BuildFailed: a tool refused.
+    """
+    cache = cache or cache_directory()
+    base = cache / f"image-base-{_key(_DEBIAN)}.tar"
+    sandbox = cache / f"image-sandbox-{_key((*_DEBIAN, *_ASLEEP))}.tar"
+    made_of = _key((base.name,), (root / each for each in _SOURCES))
+    fairpool = cache / f"image-fairpool-{made_of}.tar"
+    engine = cache / f"image-engine-{_key((made_of,), (root / 'lab',))}.tar"
+    with alone(cache / "images.lock", "the images"), tempfile.TemporaryDirectory(dir=cache, prefix=".images-") as work:
+        builder = _Builder(Path(work), base)
+        if not base.exists():
+            _timed("a base image of Debian's packages", lambda: _debian(base))
+        if not sandbox.exists():
+            builder.save(builder.sandbox(), SANDBOX, sandbox)
+        if not fairpool.exists():
+            _timed("the project's image", lambda: builder.save(builder.fairpool(root), FAIRPOOL, fairpool))
+        if not engine.exists():
+            _timed("the simulated engine's image", lambda: builder.save(builder.engine(root), ENGINE, engine))
+        for used in (base, sandbox, fairpool, engine):
+            os.utime(used)
+        _forget_unused(cache)
+    return Images(sandbox, fairpool, engine)
+
+
+class _Builder:
+    """buildah with a store of its own, gone with its directory."""
+
+    def __init__(self, work: Path, base: Path) -> None:
+        self._work = work
+        self._base = base
+        self._made: set[str] = set()
+
+    def sandbox(self) -> str:
+        """The base as something that sleeps."""
+        container = self._run("from", "--pull-never", self.base())
+        self._run("config", "--entrypoint", json.dumps(_ASLEEP), container)
+        self._run("commit", "--quiet", "--rm", container, SANDBOX)
+        return SANDBOX
+
+    def base(self) -> str:
+        """What everything stands on."""
+        if _BASE not in self._made:
+            container = self._run("from", "scratch")
+            self._run("add", "--quiet", container, str(self._base), "/")
+            self._run("commit", "--quiet", "--rm", container, _BASE)
+            self._made.add(_BASE)
+        return _BASE
+
+    def fairpool(self, root: Path) -> str:
+        """The project's image, as `make image` builds it, with this machine's certificates and places of packages."""
+        if FAIRPOOL not in self._made:
+            places = [f"--build-arg={name}={os.environ[name]}" for name in _FROM_PIP if name in os.environ]
+            mounted = [f"--volume={_CERTIFICATES}:{_CERTIFICATES}:ro"] if Path(_CERTIFICATES).is_dir() else []
+            self._build(f"--build-arg=BASE={self.base()}", *places, *mounted, f"--tag={FAIRPOOL}", str(root))
+            self._made.add(FAIRPOOL)
+        return FAIRPOOL
+
+    def engine(self, root: Path) -> str:
+        """The simulated engine's image, on that one."""
+        lab = root / "lab"
+        image = f"--build-arg=IMAGE={self.fairpool(root)}"
+        self._build(f"--file={lab / 'Containerfile'}", image, f"--tag={ENGINE}", str(lab))
+        return ENGINE
+
+    def save(self, image: str, name: str, archive: Path) -> None:
+        """Write an image into a file, which is never there half."""
+        written = self._work / archive.name
+        self._run("push", "--quiet", image, f"docker-archive:{written}:{name}")
+        written.rename(archive)
+
+    def _build(self, *arguments: str) -> None:
+        self._run("build", "--isolation=chroot", "--network=host", "--pull-never", "--quiet", *arguments)
+
+    def _run(self, command: str, *arguments: str) -> str:
+        store = ("--root", str(self._work / "store"), "--runroot", str(self._work / "run"), "--storage-driver", "vfs")
+        return _run(["buildah", *store, command, *arguments]).strip()
+
+
+def _debian(archive: Path) -> None:
+    with tempfile.TemporaryDirectory(dir=archive.parent, prefix=".base-") as work:
+        written = Path(work) / archive.name
+        _run([*_DEBIAN, str(written)])
+        written.rename(archive)
+
+
+def _run(command: Sequence[str]) -> str:
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise BuildFailed(f"{' '.join(command[:1])} failed:\n{done.stderr[-3000:]}")
+    return done.stdout
+
+
+def _timed(what: str, make: Callable[[], None]) -> None:
+    say(f"Making {what}, once for what it is made of")
+    began = time.monotonic()
+    make()
+    say(f"Made in {time.monotonic() - began:.0f} s")
+
+
+def _key(words: Sequence[str], paths: Iterable[Path] = ()) -> str:
+    """Says all that an image depends on in a few digits."""
+    digest = hashlib.sha256("\0".join([platform.machine(), *words]).encode())
+    for path in paths:
+        for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
+            if file.is_file() and "__pycache__" not in file.parts:
+                digest.update(f"\0{file.relative_to(path.parent)}\0".encode() + file.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _forget_unused(cache: Path) -> None:
+    """Remove what no clone has used for a month."""
+    for archive in cache.glob("image-*.tar"):
+        if time.time() - archive.stat().st_mtime > _UNUSED_SECONDS:
+            archive.unlink()
+
+
+def main() -> int:
+    """Have them ready, and say where they are; returns the exit status."""
+    try:
+        made = images()
+    except BuildFailed as error:
+        say(str(error))
+        return 1
+    sys.stdout.write("".join(f"Image for the tests: {archive}\n" for archive in made))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
