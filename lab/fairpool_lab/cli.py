@@ -12,7 +12,7 @@ import signal
 import sys
 from collections.abc import Sequence
 
-from fairpool_lab.commands import demo, gap
+from fairpool_lab.commands import demo, gap, up
 from fairpool_lab.errors import Interrupted, LabError
 
 
@@ -33,6 +33,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="fairpool", description="The laboratory of FairPool.")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     demo.configure(commands.add_parser("demo", help=demo.HELP, description=demo.__doc__))
+    up.configure(commands.add_parser("up", help=up.HELP, description=up.__doc__))
     lab = commands.add_parser("lab", help="measure fairness").add_subparsers(metavar="COMMAND", required=True)
     gap.configure(lab.add_parser("gap", help=gap.HELP, description=gap.HELP))
     return parser

@@ -6,6 +6,9 @@ Messages are written for whoever typed the command.
       FileInvalid          a file that a command was given cannot be used; names the file and the line
         LogInvalid           it is not a decision log
         TraceInvalid         it is not a trace of requests
+      OptionInvalid        an option of a command cannot be used, or is missing
+      NothingToServe       there is no pool that could be served in the files that a command was given
+      PortTaken            somebody else listens where a command was to
       SettingsInvalid      a simulated engine cannot be built from these settings
       ProcessFailed        a process that a command runs did not start, or ended too early
       OutputInvalid        nothing can be written where a command was told to
@@ -38,6 +41,18 @@ class LogInvalid(FileInvalid):
 
 class TraceInvalid(FileInvalid):
     """The file is not a trace of requests."""
+
+
+class OptionInvalid(LabError):
+    """An option of a command cannot be used, or one that it needs is missing."""
+
+
+class NothingToServe(LabError):
+    """The files that a command was given hold no pool that could be served."""
+
+
+class PortTaken(LabError):
+    """A port that a command was to listen on is not to be had."""
 
 
 class SettingsInvalid(LabError):

@@ -98,13 +98,18 @@ def read(paths: Sequence[Path]) -> Manifests:
     Raises:
         CannotStart: there is no such file or directory.
     """
-    files = tuple(dict.fromkeys(file for path in paths for file in _files(path)))
+    files = files_in(paths)
     found = [each for file in files for each in _read_file(file)]
     return Manifests(
         files,
         tuple(each for each in found if isinstance(each, Document)),
         tuple(each for each in found if isinstance(each, Problem)),
     )
+
+
+def files_in(paths: Sequence[Path]) -> tuple[Path, ...]:
+    """The files that `read` looks into; raises what it raises."""
+    return tuple(dict.fromkeys(file for path in paths for file in _files(path)))
 
 
 def _files(path: Path) -> Iterator[Path]:

@@ -1,0 +1,210 @@
+"""What serves one pool here, kept as the last decision about it wants it.
+
+What always holds: an edit that the gateway can follow restarts nothing; the gateway ends before its engines do, so that
+what runs is finished; what fails is told once, to whoever started it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from fairpool_gateway.config import EndpointSettings, dump
+from fairpool_lab.errors import LabError
+from fairpool_lab.processes import Program, running
+from fairpool_lab.up import programs
+from fairpool_lab.up.local import TLS_CERTIFICATE, TLS_KEY, Local, configured
+from fairpool_lab.up.programs import Ports
+from fairpool_lab.up.state import CONFIG, PoolState, headers, key
+
+_WORTH_TELLING = re.compile(r"^\S+ (?:WARNING|ERROR) \S+ (.+)")
+
+Failed = Callable[[LabError], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """Where a pool is served, for tenants and for whoever looks after it."""
+
+    url: str
+    admin_url: str
+
+
+class Pool:
+    """One pool. `want` says how it is to be; a task of its own sees to it.
+
+    Attributes:
+        served: where it is served; None while it is not.
+    """
+
+    def __init__(
+        self, files: PoolState, ports: Ports, drain_seconds: int, say: Callable[[str], None], failed: Failed
+    ) -> None:
+        self.served: Served | None = None
+        self._files = files
+        self._ports = ports
+        self._drain_seconds = drain_seconds
+        self._say = say
+        self._failed = failed
+        self._wanted: Local | None = None
+        self._changed = asyncio.Event()
+        self._met = asyncio.Event()
+        self._over_tls = False
+        self._models: tuple[str, ...] = ()
+        self._endpoints: tuple[EndpointSettings, ...] = ()
+        self._gateway: _Started | None = None
+        self._engines: _Started | None = None
+        self._earlier_engines: _Started | None = None
+        self._task = asyncio.create_task(self._run())
+
+    def want(self, local: Local) -> None:
+        """Have it so from now on; where there are problems it stays as it is."""
+        self._wanted = local
+        self._met.clear()
+        self._changed.set()
+
+    async def settled(self) -> None:
+        """Wait until it is as it was wanted last."""
+        await self._met.wait()
+
+    async def end(self) -> None:
+        """Finish what waits and runs, then end everything."""
+        self._task.cancel()
+        await asyncio.wait((self._task,))
+        await self._end()
+        self._files.forget_secrets()
+
+    def hurry(self) -> None:
+        """Wait no longer for what runs."""
+        for started in (self._gateway, self._engines, self._earlier_engines):
+            if started is not None:
+                started.hurry()
+
+    async def _run(self) -> None:
+        while True:
+            await self._changed.wait()
+            self._changed.clear()
+            wanted = self._wanted
+            assert wanted is not None, "something was wanted"
+            try:
+                await self._meet(wanted)
+            except LabError as problem:
+                self._failed(problem)
+                return
+            if wanted is self._wanted:
+                self._met.set()
+
+    async def _meet(self, local: Local) -> None:
+        if local.idle is not None:
+            await self._end()
+        elif local.config is not None:
+            if self._gateway is not None and self._over_tls != local.over_tls:
+                await self._gateway.end()
+                self._gateway = self.served = None
+            if self._gateway is None:
+                self._ports.see_that_they_are_free()
+            await self._simulate(local)
+            self._write(local)
+            if self._gateway is None:
+                await self._start_gateway(local)
+
+    async def _simulate(self, local: Local) -> None:
+        """Have the pool's endpoints. Requests go on in engines of other models, which end with the next change."""
+        assert local.config is not None
+        models = local.config.models or (programs.SIMULATED_MODEL,)
+        if local.endpoints.given:
+            self._endpoints = local.endpoints.given
+        elif self._engines is None or models != self._models:
+            if self._earlier_engines is not None:
+                await self._earlier_engines.end()
+            self._earlier_engines = self._engines
+            engines = [
+                programs.engine(f"simulated engine {n} of {local.key}", models, self._files.path(f"engine-{n}.log"))
+                for n in range(local.endpoints.simulated)
+            ]
+            self._models, self._engines = models, _Started(engines, self._failed)
+            urls = [said[1] for said in await self._engines.said()]
+            self._endpoints = tuple(EndpointSettings(name=f"simulated-{n}", url=url) for n, url in enumerate(urls))
+
+    def _write(self, local: Local) -> None:
+        """Everything that the gateway reads; its configuration last, for it names the others."""
+        assert local.config is not None
+        config = configured(local.config, self._endpoints, self._files.directory)
+        credentials: dict[str, bytes] = {}
+        for tenant in local.tenants:
+            if tenant.credential:
+                lines = "".join(f"{name}: {value}\n" for name, value in tenant.credential.items())
+                credentials[headers(tenant.name)] = lines.encode()
+            if tenant.key is not None:
+                credentials[key(tenant.name)] = tenant.key.encode()
+        self._files.write_keys(credentials)
+        self._files.write({**local.files, CONFIG: dump(config).encode()})
+
+    async def _start_gateway(self, local: Local) -> None:
+        tls: tuple[str, ...] = ()
+        if local.over_tls:
+            certificate, certificate_key = (str(self._files.path(name)) for name in (TLS_CERTIFICATE, TLS_KEY))
+            tls = ("--tls-certificate", certificate, "--tls-key", certificate_key)
+
+        def heard(line: str) -> None:
+            if found := _WORTH_TELLING.match(line):
+                self._say(f"{local.key}: {found[1]}")
+
+        program = programs.gateway(
+            f"the gateway of {local.key}",
+            self._files.config,
+            self._ports,
+            self._files.path("gateway.log"),
+            *tls,
+            drain_seconds=self._drain_seconds,
+            heard=heard,
+        )
+        self._over_tls, self._gateway = local.over_tls, _Started([program], self._failed)
+        [said] = await self._gateway.said()
+        self.served = Served(said[1], said[2])
+
+    async def _end(self) -> None:
+        for started in (self._gateway, self._engines, self._earlier_engines):
+            if started is not None:
+                await started.end()
+        self._gateway = self._engines = self._earlier_engines = self.served = None
+
+
+class _Started:
+    """Programs that run until they are told to end."""
+
+    def __init__(self, started: list[Program], failed: Failed) -> None:
+        self._failed = failed
+        self._over = asyncio.Event()
+        self._said: asyncio.Future[list[re.Match[str]]] = asyncio.get_running_loop().create_future()
+        self._task = asyncio.create_task(self._run(started))
+
+    async def said(self) -> list[re.Match[str]]:
+        """What each announced.
+
+        Raises:
+            ProcessFailed: one did not start.
+        """
+        await asyncio.wait((self._task, self._said), return_when=asyncio.FIRST_COMPLETED)
+        return self._said.result() if self._said.done() else self._task.result() or []
+
+    async def end(self) -> None:
+        """Tell them to end, and wait for it."""
+        self._over.set()
+        await asyncio.wait((self._task,))
+
+    def hurry(self) -> None:
+        """Kill those that were told to end and have not."""
+        self._task.cancel()
+
+    async def _run(self, started: list[Program]) -> None:
+        try:
+            async with running(*started) as said:
+                self._said.set_result(said)
+                await self._over.wait()
+        except LabError as problem:
+            if not self._said.done():
+                raise
+            self._failed(problem)

@@ -1,0 +1,161 @@
+"""The resources in force: what the files hold or, of what cannot be used, what they held last.
+
+A cluster has an API server that refuses what is wrong, and keeps what was there before. What always holds here: the
+same; a resource goes only when it is in no file any more and every file could be read; and whoever was there first is
+the older one, as in a cluster, whatever is edited.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from fairpool_lab.up.admission import refusals, stored
+from fairpool_lab.up.secrets import values_of
+from fairpool_operator.manifests import Document, Manifests, Problem
+from fairpool_operator.store import Store
+
+API: Final = "fairpool.dev/v1alpha1"
+_API_VERSIONS: Final = {"FairPool": API, "TenantWeight": API, "Secret": "v1", "Namespace": "v1"}
+_EPOCH: Final = datetime(2000, 1, 1, tzinfo=UTC)
+
+
+class Identity(NamedTuple):
+    """What tells resources apart."""
+
+    kind: str
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {f'{self.namespace}/' if self.namespace else ''}{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A resource in force: where it stands, as it is stored, and its place in the order of age."""
+
+    document: Document
+    stored: Mapping[str, Any]
+    age: int
+
+
+class Resources:
+    """Follows the files from one reading to the next.
+
+    Attributes:
+        others: how many resources of other kinds the last reading had.
+    """
+
+    def __init__(self, namespace: str = "default") -> None:
+        self.others = 0
+        self._namespace = namespace
+        self._held: dict[Identity, Held] = {}
+        self._next_age = 0
+
+    def take(self, manifests: Manifests) -> tuple[Problem, ...]:
+        """Have what was read in force, as far as it can be used; returns what cannot."""
+        problems = list(manifests.problems)
+        ours = [each for each in manifests.documents if _API_VERSIONS.get(each.kind) == each.api_version]
+        self.others = len(manifests.documents) - len(ours)
+        found: dict[Identity, Held] = {}
+        for document in ours:
+            identity = self._identity(document)
+            if identity in found:
+                first = found[identity].document
+                again = f"{identity} is in {first.file}:{first.line()} already, which counts: remove one of the two"
+                problems.append(Problem(document.file, document.line(), again))
+                continue
+            before = self._held.get(identity)
+            object_ = self._with_namespace(document.object, identity)
+            refused = [Problem(document.file, document.line(path), why) for path, why in refusals(object_)]
+            if not refused:
+                found[identity] = Held(document, stored(object_), before.age if before else self._age())
+            elif before is not None:
+                found[identity] = before
+            problems += _marked(refused, kept=before is not None)
+        self._held = found | self._held_in({problem.file for problem in manifests.problems}, found)
+        return tuple(problems)
+
+    def store(self) -> Store:
+        """The same, as the operator knows a cluster."""
+        store = Store()
+        for identity, held in self._held.items():
+            store.put(identity.kind, _as_in_a_cluster(identity, held))
+        labels: dict[str, dict[str, str]] = {identity.namespace: {} for identity in self._held if identity.namespace}
+        labels |= {
+            identity.name: dict(held.stored["metadata"].get("labels") or {})
+            for identity, held in self._held.items()
+            if identity.kind == "Namespace"
+        }
+        for name, own in labels.items():
+            named = {**own, "kubernetes.io/metadata.name": name}
+            store.put("Namespace", {"metadata": {"name": name, "uid": name, "resourceVersion": "1", "labels": named}})
+        return store
+
+    def place(self, kind: str, namespace: str, name: str) -> str:
+        """Where a resource stands: the file and the line."""
+        document = self._held[Identity(kind, namespace, name)].document
+        return f"{document.file}:{document.line()}"
+
+    def value(self, namespace: str, name: str, key: str) -> bytes:
+        """A value of a Secret, space around it left out; empty if there is none."""
+        held = self._held.get(Identity("Secret", namespace, name))
+        return b"" if held is None else values_of(held.stored).get(key, b"").strip()
+
+    def _identity(self, document: Document) -> Identity:
+        metadata = document.object.get("metadata")
+        fields = metadata if isinstance(metadata, dict) else {}
+        namespace = "" if document.kind == "Namespace" else str(fields.get("namespace") or self._namespace)
+        return Identity(document.kind, namespace, str(fields.get("name") or ""))
+
+    def _with_namespace(self, object_: Mapping[str, Any], identity: Identity) -> dict[str, Any]:
+        metadata = object_.get("metadata")
+        if not isinstance(metadata, dict) or not identity.namespace:
+            return dict(object_)
+        return {**object_, "metadata": {**metadata, "namespace": identity.namespace}}
+
+    def _held_in(self, unread: Iterable[Path], found: Mapping[Identity, Held]) -> dict[Identity, Held]:
+        """What was in files that cannot be read now, and is not in any other."""
+        files = set(unread)
+        return {
+            identity: held
+            for identity, held in self._held.items()
+            if held.document.file in files and identity not in found
+        }
+
+    def _age(self) -> int:
+        self._next_age += 1
+        return self._next_age
+
+
+def _marked(problems: Iterable[Problem], *, kept: bool) -> Iterator[Problem]:
+    for each in problems:
+        yield Problem(
+            each.file, each.line, f"{each.message} (its last good edition stays in force)" if kept else each.message
+        )
+
+
+def _as_in_a_cluster(identity: Identity, held: Held) -> dict[str, Any]:
+    """With what the server would add: who it is, and since when."""
+    metadata = held.stored["metadata"]
+    resource = {
+        **held.stored,
+        "metadata": {
+            "name": identity.name,
+            "namespace": identity.namespace,
+            "labels": dict(metadata.get("labels") or {}),
+            "uid": f"{identity}",
+            "resourceVersion": "1",
+            "generation": 1,
+            "creationTimestamp": (_EPOCH + timedelta(seconds=held.age)).isoformat(),
+        },
+    }
+    if identity.kind == "Secret":
+        resource["data"] = {key: base64.b64encode(value).decode() for key, value in values_of(held.stored).items()}
+        resource.pop("stringData", None)
+    return resource

@@ -1,0 +1,135 @@
+"""The files of one session: configurations, what a cluster would mount, keys to try with, and logs.
+
+What always holds: nobody but the user can read them; a file is replaced as a whole; what came of a Secret is gone at
+the end, and all of it is if no place was given.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+from urllib.parse import quote
+
+from fairpool_lab.errors import OutputInvalid
+from fairpool_operator.view import PoolKey
+
+CONFIG: Final = "pool.json"
+_FROM_SECRETS: Final = ("engine", "engine-ca", "keys", "tls")
+
+
+@contextlib.contextmanager
+def state(given: Path | None) -> Iterator[State]:
+    """A place for the files of a session: the directory that was given, or one for this session only.
+
+    Raises:
+        OutputInvalid: nothing can be written there.
+    """
+    try:
+        if given is not None:
+            given.mkdir(mode=0o700, parents=True, exist_ok=True)
+        directory = given or Path(tempfile.mkdtemp(prefix="fairpool-"))
+    except OSError as error:
+        raise OutputInvalid(f"{given} is no directory that can be written to: {error.strerror}") from error
+    kept = State(directory.resolve())
+    try:
+        yield kept
+    finally:
+        kept.forget_secrets()
+        if given is None:
+            shutil.rmtree(directory, ignore_errors=True)
+
+
+class State:
+    """A directory, and in it one for each pool."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self._pools: dict[PoolKey, PoolState] = {}
+
+    def of(self, key: PoolKey) -> PoolState:
+        """The files of one pool."""
+        return self._pools.setdefault(key, PoolState(self.directory / f"{key.namespace}.{key.name}"))
+
+    def forget_secrets(self) -> None:
+        """Remove what came of Secrets."""
+        for pool in self._pools.values():
+            pool.forget_secrets()
+
+
+class PoolState:
+    """The files of one pool."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+
+    @property
+    def config(self) -> Path:
+        """Where the gateway's configuration is."""
+        return self.directory / CONFIG
+
+    def path(self, name: str) -> Path:
+        """Where a file of this name is, such as a log, its directory made."""
+        path = self.directory / name
+        try:
+            for directory in (self.directory, path.parent):
+                directory.mkdir(mode=0o700, exist_ok=True)
+        except OSError as error:
+            raise OutputInvalid(f"{path.parent} cannot be made: {error.strerror}") from error
+        return path
+
+    def write(self, files: Mapping[str, bytes]) -> None:
+        """Have these files, each new or as it was.
+
+        Raises:
+            OutputInvalid: one cannot be written.
+        """
+        for name, content in files.items():
+            path = self.path(name)
+            try:
+                if not path.exists() or path.read_bytes() != content:
+                    _replace(path, content)
+            except OSError as error:
+                raise OutputInvalid(f"{path} cannot be written: {error.strerror}") from error
+
+    def write_keys(self, files: Mapping[str, bytes]) -> None:
+        """Have these files of tenants, by the names that `key` and `headers` give, and no others.
+
+        Raises:
+            OutputInvalid: one cannot be written.
+        """
+        self.write(files)
+        wanted = {self.directory / name for name in files}
+        for path in (self.directory / "keys").glob("*"):
+            if path not in wanted:
+                path.unlink(missing_ok=True)
+
+    def forget_secrets(self) -> None:
+        """Remove what came of Secrets."""
+        for name in _FROM_SECRETS:
+            shutil.rmtree(self.directory / name, ignore_errors=True)
+
+
+def key(tenant: str) -> str:
+    """The name of the file of a tenant's key."""
+    return f"keys/{quote(tenant, safe='@')}"
+
+
+def headers(tenant: str) -> str:
+    """The name of the file of the headers by which a tenant is known, as curl takes them."""
+    return f"{key(tenant)}.headers"
+
+
+def _replace(path: Path, content: bytes) -> None:
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+        Path(name).replace(path)
+    except OSError:
+        Path(name).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,89 @@
+"""`fairpool up`, where it cannot start: one line says what to do, and nothing was started."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from support.processes import descendants
+from support.up import pool, secret, weight, write
+
+from fairpool_lab.cli import main
+
+KEYS = secret(search="key-of-search-51c0")
+
+
+@pytest.fixture
+def refused(tmp_path, capsys):
+    """What is printed where these resources and options are refused: standard output, and the one line of errors."""
+
+    def refused(*resources, options=("--simulate", "1")) -> tuple[str, str]:
+        write(tmp_path / "all.yaml", *resources)
+        assert main(["up", "-f", str(tmp_path), "--port", "0", "--admin-port", "0", *options]) == 2
+        assert descendants(os.getpid()) == {}
+        said = capsys.readouterr()
+        assert said.err.count("\n") == 1
+        assert "key-of-search" not in said.out + said.err
+        return said.out, said.err
+
+    return refused
+
+
+def test_files_without_a_pool(refused):
+    out, err = refused(weight("search"), KEYS)
+    assert "ResolvedRefs=False (PoolNotFound): There is no FairPool default/llama." in out
+    assert err.startswith("fairpool: there is no FairPool that can be used in ")
+
+
+def test_a_directory_that_is_not_there(tmp_path, capsys):
+    assert main(["up", "-f", str(tmp_path / "none"), "--simulate", "1"]) == 2
+    assert capsys.readouterr().err == f"fairpool: there is no file or directory {tmp_path / 'none'}\n"
+
+
+def test_a_pool_that_no_server_would_take_is_told_of_with_its_line(refused, tmp_path):
+    out, err = refused(pool(defaultWeight=0), weight("search"), KEYS)
+    assert out.startswith(f"{tmp_path / 'all.yaml'}:14: ")
+    assert "defaultWeight" in out
+    assert err.startswith("fairpool: there is no FairPool that can be used in ")
+
+
+def test_a_pool_that_is_not_accepted_is_told_of_in_the_words_of_its_condition(refused):
+    small = pool(queue={"maxBytes": "1Mi", "maxRequestBytes": "2Mi"})
+    out, err = refused(small, weight("search"), KEYS)
+    assert "  Accepted=False (Invalid): spec.queue." in out
+    assert err == "fairpool: no pool can be served as it is: correct what is said above\n"
+
+
+def test_a_pool_that_nobody_could_use(refused):
+    out, err = refused(pool(), weight("search"))
+    assert "no tenant has a key, so nobody could send a request" in out
+    assert "ResolvedRefs=False (SecretNotFound): Key first: Secret default/keys is not there" in out
+    assert err == "fairpool: no pool can be served as it is: correct what is said above\n"
+
+
+def test_no_word_on_where_engines_are(refused):
+    _, err = refused(pool(), weight("search"), KEYS, options=())
+    assert err.startswith("fairpool: say where engines are: --endpoint URL for each that runs, ")
+
+
+def test_an_endpoint_that_is_no_url(refused):
+    _, err = refused(pool(), weight("search"), KEYS, options=("--endpoint", "gpu-0:8000"))
+    assert err.startswith("fairpool: --endpoint: must be http://HOST:PORT or https://HOST:PORT")
+
+
+def test_an_endpoint_that_could_be_of_either_of_two_pools(refused):
+    options = ("--endpoint", "http://127.0.0.1:8000")
+    _, err = refused(pool(), pool("mini"), weight("search"), KEYS, options=options)
+    assert err.startswith("fairpool: --endpoint: there are several pools, default/llama, default/mini: say whose")
+
+
+@pytest.mark.parametrize(("option", "value"), [("--port", "70000"), ("--admin-port", "-1")])
+def test_a_port_that_cannot_be(refused, option, value):
+    _, err = refused(pool(), weight("search"), KEYS, options=("--simulate", "1", option, value))
+    assert err == f"fairpool: {option}: must be a number from 0 to 65000\n"
+
+
+def test_a_place_for_its_files_that_is_none(refused, tmp_path):
+    (tmp_path / "taken").write_text("a file", encoding="utf-8")
+    _, err = refused(pool(), weight("search"), KEYS, options=("--simulate", "1", "--state", str(tmp_path / "taken")))
+    assert err.startswith(f"fairpool: {tmp_path / 'taken'} is no directory that can be written to: ")

@@ -1,0 +1,156 @@
+"""Which resources are in force: those of the files, and of what cannot be used the last that could."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.up import namespace, pool, secret, weight, write
+
+from fairpool_lab.up.resources import Resources
+from fairpool_operator.manifests import read
+from fairpool_operator.view import PoolKey
+
+LLAMA = PoolKey("default", "llama")
+
+
+class Files:
+    """A directory whose files are read again and again."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.resources = Resources()
+
+    def write(self, name: str, *resources) -> None:
+        write(self.directory / f"{name}.yaml", *resources)
+
+    def taken(self) -> list[str]:
+        """What is said when they are read again."""
+        problems = self.resources.take(read([self.directory]))
+        return [f"{each.file.name}:{each.line}: {each.message}" for each in problems]
+
+    def weights(self) -> dict[str, int | None]:
+        """The TenantWeights in force, the oldest first."""
+        view = self.resources.store().view(LLAMA)
+        return {each.tenant: each.spec.weight for each in sorted(view.weights, key=lambda each: each.metadata.age)}
+
+
+@pytest.fixture
+def files(tmp_path) -> Files:
+    files = Files(tmp_path)
+    files.write("pool", pool())
+    files.write("tenants", weight("search", weight=300), weight("batch", weight=100))
+    assert files.taken() == []
+    return files
+
+
+def test_what_is_edited_counts(files):
+    files.write("tenants", weight("search", weight=500))
+    assert files.taken() == []
+    assert files.weights() == {"search": 500}
+
+
+def test_what_cannot_be_used_stays_as_it_was_and_the_rest_of_the_file_counts(files):
+    files.write("tenants", weight("search", weight=5000), weight("batch", weight=200))
+    [problem] = files.taken()
+    assert problem.startswith("tenants.yaml:13: ")
+    assert "weight" in problem
+    assert problem.endswith("(its last good edition stays in force)")
+    assert files.weights() == {"search": 300, "batch": 200}
+
+
+def test_what_never_could_be_used_is_not_there(files):
+    files.write("more", weight("third", weight=0))
+    [problem] = files.taken()
+    assert "stays in force" not in problem
+    assert "third" not in files.weights()
+
+
+def test_a_file_that_is_no_yaml_keeps_what_was_in_it(files):
+    (files.directory / "tenants.yaml").write_text("spec: {", encoding="utf-8")
+    [problem] = files.taken()
+    assert problem.startswith("tenants.yaml:")
+    assert files.weights() == {"search": 300, "batch": 100}
+
+
+def test_of_a_file_that_is_yaml_in_part_only_nothing_is_taken_away_and_what_is_new_counts(files):
+    path = files.directory / "tenants.yaml"
+    write(path, weight("search", weight=400))
+    path.write_text(path.read_text(encoding="utf-8") + "---\nspec: {\n", encoding="utf-8")
+    assert len(files.taken()) == 1
+    assert files.weights() == {"search": 400, "batch": 100}
+
+
+def test_what_is_in_no_file_is_gone(files):
+    (files.directory / "tenants.yaml").unlink()
+    assert files.taken() == []
+    assert files.weights() == {}
+
+
+def test_a_move_to_another_file_changes_nothing(files):
+    files.write("tenants", weight("batch", weight=100))
+    files.write("other", weight("search", weight=300))
+    assert files.taken() == []
+    assert files.weights() == {"search": 300, "batch": 100}
+
+
+def test_who_was_there_first_stays_the_older_wherever_it_stands(files):
+    files.write("a", weight("new", weight=1))
+    files.taken()
+    files.write("tenants", weight("batch", weight=7), weight("search", weight=300))
+    files.taken()
+    assert list(files.weights()) == ["search", "batch", "new"]
+
+
+def test_one_that_is_there_twice_counts_once_and_is_told_of_with_both_places(files):
+    files.write("twice", weight("search", weight=900))
+    [problem] = files.taken()
+    first = f"{files.directory / 'tenants.yaml'}:1"
+    where = "twice.yaml:1: TenantWeight default/search is in"
+    assert problem == f"{where} {first} already, which counts: remove one of the two"
+    assert files.weights()["search"] == 300
+
+
+def test_other_kinds_are_counted_and_left_alone(files):
+    files.write("other", {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "engine"}})
+    assert files.taken() == []
+    assert files.resources.others == 1
+
+
+def test_values_of_secrets_are_had_from_either_field_and_without_space_around_them(files):
+    plain = secret(api_key=" sk-1\n")
+    files.write("keys", plain, {**secret("second"), "stringData": None, "data": {"api-key": "c2stMg=="}})
+    assert files.taken() == []
+    assert files.resources.value("default", "keys", "api-key") == b"sk-1"
+    assert files.resources.value("default", "second", "api-key") == b"sk-2"
+    assert files.resources.value("default", "second", "other") == b""
+    assert files.resources.value("default", "third", "api-key") == b""
+
+
+def test_a_secret_that_is_not_in_base64_is_told_of_without_its_value(files):
+    files.write("keys", {**secret("keys"), "stringData": None, "data": {"api-key": "sk-hunter2!"}})
+    [problem] = files.taken()
+    assert problem.startswith("keys.yaml:9: data.api-key: has to be in base64")
+    assert "hunter2" not in problem
+
+
+def test_namespaces_have_their_labels_and_the_one_that_a_server_gives_them(files):
+    files.write("team", namespace("team", gpus="yes"), weight("elsewhere", namespace="team"))
+    files.write("plain", weight("other", namespace="plain"))
+    for name in ("team", "plain"):
+        document = files.directory / f"{name}.yaml"
+        text = document.read_text(encoding="utf-8").replace("name: llama", "name: llama\n    namespace: default")
+        document.write_text(text, encoding="utf-8")
+    assert files.taken() == []
+    assert files.resources.store().view(LLAMA).namespaces == {
+        "default": {"kubernetes.io/metadata.name": "default"},
+        "team": {"kubernetes.io/metadata.name": "team", "gpus": "yes"},
+        "plain": {"kubernetes.io/metadata.name": "plain"},
+    }
+
+
+def test_resources_that_name_no_namespace_are_in_the_one_that_was_given(tmp_path):
+    write(tmp_path / "pool.yaml", pool())
+    resources = Resources("inference")
+    assert resources.take(read([tmp_path])) == ()
+    assert resources.store().keys() == {PoolKey("inference", "llama")}
