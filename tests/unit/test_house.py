@@ -154,8 +154,10 @@ class TestExceptions:
         others = [other for other in self.refusals if other not in (refusal, errors.Refused)]
         assert refusal.reason not in [other.reason for other in others]
 
-    def test_the_readme_names_every_reason_with_its_status(self):
-        table = README.split("| status | reason |")[1].split("\n\n")[0]
+    def test_the_page_for_tenants_names_every_reason_with_its_status(self):
+        table = (
+            (ROOT / "docs" / "tenants.md").read_text(encoding="utf-8").split("| status | reason |")[1].split("\n\n")[0]
+        )
         named = {
             (int(status), reason)
             for statuses, reasons in re.findall(r"^\| ([\d, ]+) \| ([a-z_`, ]+) \|", table, re.MULTILINE)
