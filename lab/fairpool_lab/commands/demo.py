@@ -1,7 +1,8 @@
 """`fairpool demo`: real traffic through the real gateway, once in arrival order and once fair.
 
 Starts the gateway and four simulated engines as processes of their own on loopback, replays the busiest four minutes of
-a real trace through the official client, and compares. Exit status 0: the verdict holds; 1: it does not; 2: it could
+a real trace through the official client, and compares. The pool and its tenants are resources in YAML, as a cluster has
+them, beside `demo/scenario.py`. Exit status 0: the verdict holds; 1: it does not; 2: it could
 not be had; 128 and more: a signal ended it. No process is left behind in any case.
 """
 
@@ -45,9 +46,10 @@ def run(options: argparse.Namespace) -> int:
 def demonstrate(chosen: Scenario, out: Path, console: Console) -> int:
     """Run a scenario in both orders and compare; returns the exit status."""
     _make(out)
+    slots = chosen.config.slots.per_endpoint
     console.print(
         f"{len(chosen.trace)} requests of {len(chosen.weights)} tenants, {chosen.compression:g} times faster than "
-        f"they were recorded, on {chosen.engines} engines with {chosen.slots} slots each.\n{traces.WEIGHT_RULE}"
+        f"they were recorded, on {chosen.engines} engines with {slots} slots each.\n{traces.WEIGHT_RULE}"
     )
     arrival, fair = run_processes(runs.both(chosen, out, console))
     holds = judge(arrival, fair, console)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 from rich.console import Console
@@ -12,10 +11,7 @@ from fairpool_lab.demo import scenario
 from fairpool_lab.demo.outcome import Outcome, outcome
 from fairpool_lab.demo.replay import Answer, replay
 from fairpool_lab.demo.scenario import Scenario
-from fairpool_lab.processes import Program, running
-
-_ENGINE_SAYS = re.compile(r"engine listening on (\S+)")
-_GATEWAY_SAYS = re.compile(r"to tenants on (\S+), admin on (\S+)")
+from fairpool_lab.processes import running
 
 
 async def both(chosen: Scenario, out: Path, console: Console) -> tuple[Outcome, Outcome]:
@@ -24,14 +20,11 @@ async def both(chosen: Scenario, out: Path, console: Console) -> tuple[Outcome, 
     Raises:
         ProcessFailed: a gateway or an engine did not start or did not last.
     """
-    engines = [
-        Program(f"engine-{number}", scenario.engine_command(chosen), _ENGINE_SAYS, out / f"engine-{number}.log")
-        for number in range(chosen.engines)
-    ]
+    engines = [scenario.engine(chosen, number, out) for number in range(chosen.engines)]
     columns = (TextColumn("{task.description:14}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     async with running(*engines) as announced:
         config = out / "pool.json"
-        config.write_text(scenario.pool_config(chosen, [said[1] for said in announced]), encoding="utf-8")
+        config.write_text(scenario.pool_config(chosen, [said[1] for said in announced], out), encoding="utf-8")
         with Progress(*columns, console=console) as progress:
             arrival = await _one(scenario.ARRIVAL_ORDER, chosen, config, progress)
             fair = await _one(scenario.FAIR, chosen, config, progress)
@@ -41,12 +34,7 @@ async def both(chosen: Scenario, out: Path, console: Console) -> tuple[Outcome, 
 async def _one(order: str, chosen: Scenario, config: Path, progress: Progress) -> Outcome:
     name = order.replace(" ", "-")
     decision_log = config.with_name(f"{name}.decisions.jsonl")
-    gateway = Program(
-        f"the gateway in {order}" if order == scenario.ARRIVAL_ORDER else f"the {order} gateway",
-        scenario.gateway_command(order, str(config), str(decision_log)),
-        _GATEWAY_SAYS,
-        config.with_name(f"{name}.gateway.log"),
-    )
+    gateway = scenario.gateway(order, config, decision_log, config.with_name(f"{name}.gateway.log"))
     bar = progress.add_task(order, total=len(chosen.trace))
 
     def ended(_: Answer) -> None:
@@ -56,7 +44,7 @@ async def _one(order: str, chosen: Scenario, config: Path, progress: Progress) -
         answers = await replay(
             chosen.trace,
             base_url=f"{said[1]}/v1",
-            model=scenario.MODEL,
+            model=chosen.model,
             keys=chosen.keys,
             compression=chosen.compression,
             on_answer=ended,
