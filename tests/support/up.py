@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import yaml
 from support.processes import descendants, held
@@ -126,11 +126,11 @@ class Up:
 
 
 @contextmanager
-def up(*arguments: str | Path, ports: tuple[str, ...] = ("--port", "0", "--admin-port", "0")) -> Iterator[Up]:
+def up(*arguments: str | Path, stdin: IO[bytes] | int = subprocess.DEVNULL) -> Iterator[Up]:
     """Run it, on ports that the kernel chooses, with further arguments; nothing that it started is left at the end."""
     process = subprocess.Popen(
-        [FAIRPOOL, "up", *ports, *map(str, arguments)],
-        stdin=subprocess.DEVNULL,
+        [FAIRPOOL, "up", "--port", "0", "--admin-port", "0", *map(str, arguments)],
+        stdin=stdin,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -147,10 +147,10 @@ def _unmet(config: PoolConfig | None, endpoints: Endpoints) -> Iterator[str]:
     if not endpoints:
         yield (
             "where its engines are was not said at the start: end this, and give --endpoint POOL=URL for it, or "
-            "--simulate N"
+            "--simulate N."
         )
     if config is not None and endpoints.over_tls and config.endpoint_tls is None:
-        yield "an --endpoint is https: say in spec.endpoints.tls who vouches for it, and for which name"
+        yield "an --endpoint is https: say in spec.endpoints.tls who vouches for it, and for which name."
 
 
 def _idle(config: PoolConfig) -> str | None:

@@ -65,7 +65,7 @@ class Session:
         self._numbers: dict[PoolKey, int] = {}
         self._said: dict[PoolKey, list[str]] = {}
         self._told: tuple[Problem, ...] = ()
-        self._ending: dict[PoolKey, asyncio.Task[None]] = {}
+        self._leaving: dict[PoolKey, tuple[Pool, asyncio.Task[None]]] = {}
         self._failed = asyncio.Event()
         self._failure: LabError | None = None
 
@@ -88,7 +88,7 @@ class Session:
 
     def hurry(self) -> None:
         """Wait no longer for what runs."""
-        for pool in self._pools.values():
+        for pool in (*self._pools.values(), *(pool for pool, _ in self._leaving.values())):
             pool.hurry()
 
     async def _begin(self, files: State) -> None:
@@ -179,13 +179,16 @@ class Session:
     def _let_go(self, key: PoolKey) -> None:
         pool = self._pools.pop(key)
         self._said.pop(key, None)
-        self._ending[key] = asyncio.create_task(pool.end())
-        self._ending[key].add_done_callback(lambda _: self._numbers.pop(key, None))
+        self._leaving[key] = pool, asyncio.create_task(self._leave(key, pool))
+
+    async def _leave(self, key: PoolKey, pool: Pool) -> None:
+        await pool.end()
+        del self._numbers[key], self._leaving[key]
 
     async def _gone(self, key: PoolKey) -> None:
         """Wait for the end of what served a pool of this name before."""
-        if key in self._ending:
-            await self._ending.pop(key)
+        if key in self._leaving:
+            await self._leaving[key][1]
 
     def _tell(self, problems: Iterable[Problem]) -> None:
         """Tell of problems that were not there before."""
@@ -215,4 +218,6 @@ class Session:
     async def _end(self) -> None:
         if any(pool.served for pool in self._pools.values()):
             self._say(f"Finishing what waits and runs, for {self._options.drain_seconds} s at most; once more ends it.")
-        await asyncio.gather(*(pool.end() for pool in self._pools.values()), *self._ending.values())
+        await asyncio.gather(
+            *(pool.end() for pool in self._pools.values()), *(task for _, task in self._leaving.values())
+        )

@@ -21,7 +21,8 @@ _UNKNOWN_MODEL = "MODEL"
 def pool_lines(local: Local, served: Served | None, directory: Path) -> Iterator[str]:
     """A pool, and where it is served if it is."""
     yield f"Pool {local.key}, in {local.place}" + (f": {served.url}/v1" if served else ": not served")
-    yield from (f"  {problem}" for problem in local.problems)
+    kept = " The last good configuration stays in force." if served else ""
+    yield from (f"  {local.place}: {problem}{kept}" for problem in local.problems)
     if local.idle is not None:
         yield f"  {local.idle}"
     if served is not None:

@@ -50,7 +50,7 @@ def test_a_pool_that_no_server_would_take_is_told_of_with_its_line(refused, tmp_
 def test_a_pool_that_is_not_accepted_is_told_of_in_the_words_of_its_condition(refused):
     small = pool(queue={"maxBytes": "1Mi", "maxRequestBytes": "2Mi"})
     out, err = refused(small, weight("search"), KEYS)
-    assert "  Accepted=False (Invalid): spec.queue." in out
+    assert "all.yaml:1: Accepted=False (Invalid): spec.queue." in out
     assert err == "fairpool: no pool can be served as it is: correct what is said above\n"
 
 

@@ -176,7 +176,7 @@ class TestWhatIsNotServed:
     def test_an_endpoint_over_tls_without_a_word_on_whom_to_trust(self, decided):
         local = decided(pool(), weight("search"), KEYS, endpoints=("https://gpu:8443",))
         assert local.problems == (
-            "an --endpoint is https: say in spec.endpoints.tls who vouches for it, and for which name",
+            "an --endpoint is https: say in spec.endpoints.tls who vouches for it, and for which name.",
         )
 
     def test_one_of_whose_endpoints_nothing_was_said(self, tmp_path):

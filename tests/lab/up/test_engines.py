@@ -1,0 +1,102 @@
+"""`fairpool up` in front of engines that run: with the credential and certificate that Secrets in the files hold."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import httpx
+import openai
+from support.certificates import Authority
+from support.engine import engine_process
+from support.processes import descendants
+from support.up import Up, pool, secret, up, weight, write
+
+SEARCH, ENGINE = "key-of-search-51c0", "key-of-engine-e0e0"
+KEYS = secret(search=SEARCH)
+
+
+def completion(url: str, authority: Authority | None = None) -> openai.types.chat.ChatCompletion:
+    verify = True if authority is None else authority.trusted()
+    with (
+        httpx.Client(verify=verify) as client,
+        openai.OpenAI(base_url=url, api_key=SEARCH, max_retries=0, http_client=client) as tenant,
+    ):
+        return tenant.chat.completions.create(
+            model="sim", max_tokens=5, messages=[{"role": "user", "content": "Hello"}]
+        )
+
+
+def asked_by_pool(authority: Authority | None) -> dict:
+    """The pool, whose engines ask for a key; over TLS if an authority signs for it."""
+    made = pool(gateway={} if authority is None else {"tls": {"certificateRef": {"name": "pair"}}})
+    made["spec"]["endpoints"]["credentialRef"] = {"name": "engine"}
+    return made
+
+
+async def test_engines_get_their_credential_and_tenants_see_the_certificate(tmp_path):
+    authority = Authority(tmp_path)
+    leaf = authority.sign("127.0.0.1")
+    pair = {"tls__crt": leaf.cert_chain_pems[0].bytes().decode(), "tls__key": leaf.private_key_pem.bytes().decode()}
+    files = tmp_path / "files"
+    files.mkdir()
+    write(files / "pool.yaml", asked_by_pool(authority), weight("search"))
+    write(files / "keys.yaml", KEYS, secret("pair", use="tls", **pair))
+    write(files / "engine.yaml", secret("engine", use="engine", api_key=ENGINE))
+    async with engine_process("--api-key", ENGINE) as first, engine_process("--api-key", ENGINE) as second:
+        await asyncio.to_thread(serve_and_edit, files, authority, [first.url, second.url])
+
+
+def serve_and_edit(files: Path, authority: Authority, urls: list[str]) -> None:
+    with up("-f", files, "--endpoint", urls[0], "--endpoint", urls[1]) as running:
+        url = running.url()
+        assert url.startswith("https://")
+        assert completion(url, authority).choices
+        assert_nothing_is_told(running)
+
+        so_far = len(running.said)
+        (files / "engine.yaml").unlink()
+        told = running.says(
+            r"pool.yaml:\d+: ResolvedRefs=False \(SecretNotFound\): Secret default/engine", after=so_far
+        )
+        assert told.string.endswith("The last good configuration stays in force.")
+        assert completion(url, authority).choices
+
+        so_far = len(running.said)
+        write(files / "engine.yaml", secret("engine", use="engine", api_key=ENGINE))
+        write(files / "pool.yaml", asked_by_pool(None), weight("search"))
+        plain = running.says(r"^Pool default/llama, in \S+: (http://\S+)$", after=so_far)[1]
+        assert completion(plain).choices
+
+
+def assert_nothing_is_told(running: Up) -> None:
+    """Neither of the keys is printed, on a command line, or where others can read it."""
+    directory = Path(running.says(r"^  files +(\S+)$")[1])
+    assert ENGINE not in "\n".join(running.said)
+    assert not any(ENGINE in command for command in descendants(running.process.pid).values())
+    assert ENGINE not in (directory / "pool.json").read_text()
+    credential = Path(json.loads((directory / "pool.json").read_text())["endpointCredential"]["fromFile"])
+    assert credential.read_text() == ENGINE
+    assert credential.stat().st_mode & 0o777 == 0o600
+
+
+async def test_an_endpoint_that_is_not_there_is_told_of_and_the_other_serves(tmp_path):
+    write(tmp_path / "all.yaml", pool(), weight("search"), KEYS)
+    async with engine_process() as gone:
+        pass
+    async with engine_process() as there:
+
+        def serve() -> None:
+            with up("-f", tmp_path, "--endpoint", f"llama={there.url}", "--endpoint", f"llama={gone.url}") as running:
+                running.says(r"^default/llama: endpoint endpoint-1@\S+ fails its probe")
+                assert completion(running.url()).choices
+
+        await asyncio.to_thread(serve)
+
+
+def test_resources_can_come_through_the_standard_input(tmp_path):
+    path = write(tmp_path / "all.yaml", pool(), weight("search"), KEYS)
+    with path.open("rb") as stream, up("-f", "-", "--simulate", "1", stdin=stream) as running:
+        running.says("^Ctrl-C ends everything")
+        assert completion(running.url()).choices
