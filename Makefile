@@ -60,7 +60,7 @@ format: $(READY)  ## Format the code
 	@$(BIN)/ruff format .
 
 lock: $(READY)  ## Choose the newest versions of all dependencies again
-	@$(COMPILE) pyproject.toml --extra lab --extra tracing --extra dev --upgrade -o requirements.lock
+	@$(COMPILE) pyproject.toml --extra lab --extra tracing --extra validate --extra dev --upgrade -o requirements.lock
 	@$(MAKE) --no-print-directory image-locks
 
 image-locks: $(READY)  ## Take from requirements.lock what the image has, and what builds it

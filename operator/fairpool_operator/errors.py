@@ -30,7 +30,7 @@ Every `Refused` maps to exactly one condition reason. Messages tell the reader w
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Self
 
 
 class OperatorError(Exception):
@@ -79,9 +79,20 @@ class NotLeading(OperatorError):
 
 
 class Refused(OperatorError):
-    """A resource that cannot be acted upon as it is; never raised as is, only as one of its subclasses."""
+    """A resource that cannot be acted upon as it is; never raised as is, only as one of its subclasses.
+
+    `field` is where in the resource it is written: the steps to it from `spec` on.
+    """
 
     reason: ClassVar[str]
+
+    def __init__(self, message: str, *below_spec: str | int) -> None:
+        super().__init__(message)
+        self.field = ("spec", *below_spec)
+
+    def at(self, *below_spec: str | int) -> Self:
+        """The same, written at a place that whoever raised it did not know."""
+        return type(self)(str(self), *below_spec)
 
 
 class Unreadable(Refused):

@@ -10,18 +10,31 @@ import sys
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fairpool_gateway import logs
 from fairpool_operator.errors import CannotStart
-from fairpool_operator.operation import Options, operate
+from fairpool_operator.validate import command as validate
+
+if TYPE_CHECKING:
+    from fairpool_operator.operation import Options
 
 EXIT_CANNOT_START = 1
 _OWN_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the operator; returns its exit status: 0, or 1 where it cannot start."""
+    """Run one command; returns its exit status."""
     parsed = _parser().parse_args(arguments)
+    status: int = parsed.run(parsed)
+    return status
+
+
+def _run(parsed: argparse.Namespace) -> int:
+    """Run the operator; returns its exit status: 0, or 1 where it cannot start."""
+    # Here, for it takes a second to load, and another command needs none of it.
+    from fairpool_operator.operation import operate  # noqa: PLC0415
+
     logs.set_up(sys.stderr, parsed.log_format, parsed.log_level, quiet=["kopf"])
     try:
         asyncio.run(operate(_options(parsed)))
@@ -32,6 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _options(parsed: argparse.Namespace) -> Options:
+    from fairpool_operator.operation import Options  # noqa: PLC0415 - as above
+
     return Options(
         gateway_image=parsed.gateway_image,
         own_namespace=parsed.own_namespace or _own_namespace(),
@@ -58,6 +73,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="fairpool-operator", description="One gateway for each FairPool.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     run = commands.add_parser("run", help="watch FairPools and TenantWeights, and keep their gateways")
+    run.set_defaults(run=_run)
     image = os.environ.get("FAIRPOOL_GATEWAY_IMAGE")
     run.add_argument(
         "--gateway-image",
@@ -105,4 +121,5 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument(
         "--log-level", choices=("debug", "info", "warning", "error"), default="info", help="(default: %(default)s)"
     )
+    validate.configure(commands.add_parser("validate", help=validate.HELP, description=validate.__doc__))
     return parser

@@ -106,6 +106,7 @@ class TestValues:
         [
             ("yes", True),
             ("Off", False),
+            ("N", False),
             ("~", None),
             ("", None),
             ('"yes"', "yes"),
@@ -203,8 +204,15 @@ PLAIN = st.recursive(
 ODD = st.lists(st.sampled_from([*"-:[]{}&*!|>'\"%#?,\n\t a1", "---\n", "<<: ", "&a ", "*a ", "!!int "])).map("".join)
 
 
+class Quoting(yaml.SafeDumper):
+    """Writes every text with quotes, for PyYAML leaves them off some that mean something else to kubectl, such as N."""
+
+
+Quoting.add_representer(str, lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, style='"'))
+
+
 def reads_back(read_one, what):
-    return read_one(yaml.safe_dump({"kind": "A", "what": what})) == {"kind": "A", "what": what}
+    return read_one(yaml.dump({"kind": "A", "what": what}, Dumper=Quoting)) == {"kind": "A", "what": what}
 
 
 class TestWhateverTheTextIs:

@@ -1,7 +1,7 @@
 """The decision: from a view of one pool to everything that is wanted for it and said about it. Pure."""
 
 from fairpool_operator.compile.changes import Apply, Changes, changes
-from fairpool_operator.compile.compiled import Compiled, Event, PoolStatus, Removal, TenantStatus
+from fairpool_operator.compile.compiled import Compiled, Event, PoolStatus, Refusal, Removal, TenantStatus
 from fairpool_operator.compile.pool import compile_pool
 from fairpool_operator.compile.settings import Settings
 
@@ -11,6 +11,7 @@ __all__ = [
     "Compiled",
     "Event",
     "PoolStatus",
+    "Refusal",
     "Removal",
     "Settings",
     "TenantStatus",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from fairpool_gateway.config import PoolConfig
+from fairpool_operator.errors import Refused
 from fairpool_operator.resources import FairPoolStatus, Metadata, TenantWeightStatus
 from fairpool_operator.view import Object
 
@@ -46,6 +47,15 @@ class TenantStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why nothing is made of a resource, or of a part of it; conditions say it, all that there is of a kind in one."""
+
+    kind: str
+    metadata: Metadata
+    problem: Refused
+
+
+@dataclass(frozen=True, slots=True)
 class Event:
     """Something that a person has to do something about, told once for each edition of a resource."""
 
@@ -72,6 +82,7 @@ class Compiled:
         removals: what is to be removed.
         pool_status: what is to be said about the pool; None if it is not there, or on its way out.
         tenant_statuses: what is to be said about its TenantWeights.
+        refusals: why something is not acted upon, each with its place.
         events: what is to be told to people.
         changes_at: when time alone will change this; None: never.
     """
@@ -82,6 +93,7 @@ class Compiled:
     removals: tuple[Removal, ...] = ()
     pool_status: PoolStatus | None = None
     tenant_statuses: tuple[TenantStatus, ...] = ()
+    refusals: tuple[Refusal, ...] = ()
     events: tuple[Event, ...] = ()
     changes_at: datetime | None = None
 

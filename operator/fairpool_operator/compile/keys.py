@@ -43,7 +43,8 @@ def keys_of(weight: TenantWeight, view: View, taken: Mapping[str, str], now: dat
     """The keys of a TenantWeight; `taken` says whose each digest is already."""
     settings: list[KeySettings] = []
     problems: list[Refused] = []
-    for key in sorted(weight.spec.api_keys, key=lambda each: each.name):
+    for number, key in sorted(enumerate(weight.spec.api_keys), key=lambda each: each[1].name):
+        source = "secretKeyRef" if key.digest is None else "digest"
         try:
             digest = _digest(weight, key, view)
             if digest in taken:
@@ -54,13 +55,12 @@ def keys_of(weight: TenantWeight, view: View, taken: Mapping[str, str], now: dat
             end = key.not_after and format_instant(key.not_after)
             settings.append(KeySettings(name=key.name, digest=digest, not_after=end))
         except Refused as problem:
-            problems.append(problem)
+            problems.append(problem.at("apiKeys", number, source))
     ends = [(each.not_after, each.name or "") for each in settings if each.not_after is not None]
     ended = tuple(name for end, name in ends if end <= now)
     if ended and len(ended) == len(settings) and not problems:
-        problems.append(
-            KeysEnded(f"Every key has ended ({', '.join(ended)}). Add one that is good, or a later notAfter.")
-        )
+        told = f"Every key has ended ({', '.join(ended)}). Add one that is good, or a later notAfter."
+        problems.append(KeysEnded(told, "apiKeys"))
     return Keys(tuple(settings), tuple(problems), ended, min((end for end, _ in ends if end > now), default=None))
 
 

@@ -7,11 +7,11 @@ runs on.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from fairpool_operator.compile.compiled import Compiled, Event, PoolStatus, TenantStatus
+from fairpool_operator.compile.compiled import Compiled, Event, PoolStatus, Refusal, TenantStatus
 from fairpool_operator.compile.config import Packed, configured, settings_of
 from fairpool_operator.compile.events import events
 from fairpool_operator.compile.facts import Facts
@@ -20,7 +20,7 @@ from fairpool_operator.compile.ownership import ownership, taken
 from fairpool_operator.compile.pool_status import pool_status
 from fairpool_operator.compile.references import References, resolve
 from fairpool_operator.compile.settings import Settings
-from fairpool_operator.compile.tenant_status import InForce, tenant_status, without_pool
+from fairpool_operator.compile.tenant_status import InForce, pool_not_found, tenant_status, without_pool
 from fairpool_operator.compile.tenants import Judged, judge
 from fairpool_operator.compile.unread import unread_pool, unread_weight
 from fairpool_operator.compile.wanted import kinds_of, removals_of, wanted
@@ -61,6 +61,7 @@ def _with_pool(pool: FairPool, view: View, settings: Settings, now: datetime) ->
         removals=removals_of(pool, view, facts),
         pool_status=said,
         tenant_statuses=tenants,
+        refusals=tuple(_refusals(pool, facts, judged)),
         events=(*_pool_events(view, said), *_tenant_events(view, tenants)),
         changes_at=min(ends, default=None),
     )
@@ -88,13 +89,24 @@ def _tenant_statuses(
     return tuple(TenantStatus(each.resource.metadata, tenant_status(each, view.key, in_force, now)) for each in judged)
 
 
+def _refusals(pool: FairPool, facts: Facts, judged: Sequence[Judged]) -> Iterator[Refusal]:
+    for problem in (facts.refused, facts.taken, *facts.references.problems):
+        if problem is not None:
+            yield Refusal("FairPool", pool.metadata, problem)
+    for each in judged:
+        problems = each.keys.problems if each.refused is None else (each.refused,)
+        yield from (Refusal("TenantWeight", each.resource.metadata, problem) for problem in problems)
+
+
 def _without_pool(view: View, now: datetime) -> Compiled:
-    statuses = tuple(
-        TenantStatus(each.metadata, without_pool(each, view.key, now))
+    weights = [
+        each
         for each in sorted(view.weights, key=lambda each: each.metadata.age)
         if each.metadata.deletion_timestamp is None
-    )
-    return Compiled(tenant_statuses=statuses, events=_tenant_events(view, statuses))
+    ]
+    statuses = tuple(TenantStatus(each.metadata, without_pool(each, view.key, now)) for each in weights)
+    refusals = tuple(Refusal("TenantWeight", each.metadata, pool_not_found(view.key)) for each in weights)
+    return Compiled(tenant_statuses=statuses, refusals=refusals, events=_tenant_events(view, statuses))
 
 
 def _pool_events(view: View, said: PoolStatus) -> tuple[Event, ...]:

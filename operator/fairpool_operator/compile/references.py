@@ -30,17 +30,17 @@ class References:
 def resolve(pool: FairPool, view: View) -> References:
     """Look at every Secret that the pool names."""
     problems: list[ReferenceRefused] = []
-    for name, key, use, is_pem in _needed(pool):
+    for name, key, use, is_pem, field in _needed(pool):
         try:
             value = value_of(view, pool.metadata.namespace, name, key, use)
             fit_for(value, f"Secret {pool.metadata.namespace}/{name}, key {key}", is_pem=is_pem)
         except ReferenceRefused as problem:
-            problems.append(problem)
+            problems.append(problem.at(*field))
     proxy_credential = None
     try:
         proxy_credential = _proxy_credential(pool, view)
     except ReferenceRefused as problem:
-        problems.append(problem)
+        problems.append(problem.at("authentication", "proxyCredentialRef"))
     return References(proxy_credential, tuple(problems))
 
 
@@ -85,17 +85,18 @@ def fit_for(value: Value, where: str, *, is_pem: bool) -> None:
         )
 
 
-def _needed(pool: FairPool) -> Iterator[tuple[str, str, str, bool]]:
-    """The name, the key and the use of each Secret that is mounted, and whether it has to be PEM."""
+def _needed(pool: FairPool) -> Iterator[tuple[str, str, str, bool, tuple[str, ...]]]:
+    """The name, the key and the use of each Secret that is mounted, whether it has to be PEM, and who names it."""
     endpoints, tls = pool.spec.endpoints, pool.spec.gateway.tls
     if endpoints.tls is not None:
         authority = endpoints.tls.ca_certificate_ref
-        yield authority.name, authority.key, ENGINE, True
+        yield authority.name, authority.key, ENGINE, True, ("endpoints", "tls", "caCertificateRef")
     if endpoints.credential_ref is not None:
-        yield endpoints.credential_ref.name, endpoints.credential_ref.key, ENGINE, False
+        credential = endpoints.credential_ref
+        yield credential.name, credential.key, ENGINE, False, ("endpoints", "credentialRef")
     if tls is not None:
-        yield tls.certificate_ref.name, TLS_CERTIFICATE, TLS, True
-        yield tls.certificate_ref.name, TLS_KEY, TLS, True
+        for key in (TLS_CERTIFICATE, TLS_KEY):
+            yield tls.certificate_ref.name, key, TLS, True, ("gateway", "tls", "certificateRef")
 
 
 def _proxy_credential(pool: FairPool, view: View) -> ProxyCredentialSettings | None:

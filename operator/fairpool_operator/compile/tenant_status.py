@@ -43,11 +43,16 @@ def tenant_status(judged: Judged, key: PoolKey, in_force: InForce, now: datetime
     )
 
 
+def pool_not_found(key: PoolKey) -> PoolNotFound:
+    """Why nothing is made of a TenantWeight whose pool is not there."""
+    return PoolNotFound(
+        f"There is no FairPool {key}. Create it, or make this TenantWeight again with another spec.poolRef.", "poolRef"
+    )
+
+
 def without_pool(resource: TenantWeight, key: PoolKey, now: datetime) -> TenantWeightStatus:
     """What is to be said about a TenantWeight whose pool is not there."""
-    problem = PoolNotFound(
-        f"There is no FairPool {key}. Create it, or make this TenantWeight again with another spec.poolRef."
-    )
+    problem = pool_not_found(key)
     found = (
         Finding(ACCEPTED, holds=None, reason="Pending", message="It is looked at once its pool is there."),
         Finding(RESOLVED, holds=False, reason=problem.reason, message=str(problem)),

@@ -67,7 +67,9 @@ def _consents(pool: FairPool, weight: TenantWeight, view: View, settings: Settin
         return
     whose = f"Pool {view.key} takes no tenants from namespace {namespace}"
     if allowed.from_ == "Same":
-        raise NotAllowed(f"{whose}, only from its own. Ask those who run it to extend spec.allowedTenants.namespaces.")
+        raise NotAllowed(
+            f"{whose}, only from its own. Ask those who run it to extend spec.allowedTenants.namespaces.", "poolRef"
+        )
     labels = view.namespaces.get(namespace)
     if labels is None:
         why = (
@@ -75,21 +77,25 @@ def _consents(pool: FairPool, weight: TenantWeight, view: View, settings: Settin
             if settings.sees_namespaces
             else "this operator's role does not let it read the labels of namespaces, so no selector can choose one"
         )
-        raise NotAllowed(f"{whose}: {why}.")
+        raise NotAllowed(f"{whose}: {why}.", "poolRef")
     if allowed.selector is None or not allowed.selector.matches(labels):
         raise NotAllowed(
             f"{whose}: its spec.allowedTenants.namespaces.selector does not choose it. Label the namespace, or ask "
-            "those who run the pool."
+            "those who run the pool.",
+            "poolRef",
         )
 
 
 def _has_a_name_of_its_own(weight: TenantWeight, owners: dict[str, TenantWeight]) -> None:
     if not may_name_a_tenant(weight.tenant):
-        raise Invalid(f"{weight.tenant!r} is too long for the name of a tenant. Give a shorter spec.tenantName.")
+        raise Invalid(
+            f"{weight.tenant!r} is too long for the name of a tenant. Give a shorter spec.tenantName.", "tenantName"
+        )
     if weight.tenant in owners:
         raise Conflicted(
             f"The older TenantWeight {_name(owners[weight.tenant])} is for tenant {weight.tenant} already. Remove one "
-            "of the two, or make this one again with another spec.tenantName."
+            "of the two, or make this one again with another spec.tenantName.",
+            "tenantName",
         )
 
 

@@ -58,13 +58,17 @@ TENANT_WEIGHT: Final = Kind("fairpool.dev/v1alpha1", "TenantWeight")
 
 
 class Refused(Exception):
-    """The server refused; `status`, `reason` and `message` are its own, such as 404, NotFound and why."""
+    """The server refused; `status`, `reason` and `message` are its own, such as 404, NotFound and why.
 
-    def __init__(self, status: int, reason: str, message: str) -> None:
+    `causes` are the fields that it names, each with what is wrong with it.
+    """
+
+    def __init__(self, status: int, reason: str, message: str, causes: Sequence[tuple[str, str]] = ()) -> None:
         super().__init__(f"{status} {reason}: {message}")
         self.status = status
         self.reason = reason
         self.message = message
+        self.causes = causes
 
 
 @dataclass(frozen=True)
@@ -249,7 +253,9 @@ def _refused(status: int, body: bytes) -> Refused:
         said = json.loads(body)
     except ValueError:
         said = {"message": body.decode(errors="replace")}
-    return Refused(status, said.get("reason", ""), said.get("message", ""))
+    causes = (said.get("details") or {}).get("causes") or ()
+    told = [(cause.get("field", ""), cause.get("message", "")) for cause in causes]
+    return Refused(status, said.get("reason", ""), said.get("message", ""), told)
 
 
 def _namespace(document: Mapping[str, Any]) -> str | None:

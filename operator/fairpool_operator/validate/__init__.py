@@ -1,0 +1,1 @@
+"""What the API server and the operator would say of resources in files, said without a cluster."""

@@ -1,0 +1,55 @@
+"""Why the API server would refuse a resource: one cause for each thing that is wrong, as the server words it.
+
+What always holds: a cause names its field, and repeats no text of the resource, where the server often does: this is
+printed by CI, and what stands in a wrong field may be a key.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+from fairpool_operator.manifests import Steps
+
+
+class Fault(StrEnum):
+    """What is wrong with a value, in the server's words."""
+
+    DUPLICATE = "Duplicate value"
+    FORBIDDEN = "Forbidden"
+    INVALID = "Invalid value"
+    REQUIRED = "Required value"
+    TOO_LONG = "Too long"
+    TOO_MANY = "Too many"
+    UNSUPPORTED = "Unsupported value"
+    WRONG_TYPE = "Invalid value "
+    """Said like any invalid value, and told apart because nothing else is looked at then."""
+
+
+BLOCKING: Final = frozenset({Fault.REQUIRED, Fault.TOO_LONG, Fault.TOO_MANY, Fault.UNSUPPORTED, Fault.WRONG_TYPE})
+"""With one of these the rules in CEL are not looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """One thing that is wrong."""
+
+    path: Steps
+    fault: Fault | None
+    message: str
+
+
+def cause(path: Steps, fault: Fault, detail: str = "", shown: Any = None) -> Cause:
+    """What is wrong with a field; `shown` is its value, of which numbers and truths alone are told."""
+    value = ""
+    if isinstance(shown, bool):
+        value = str(shown).lower()
+    elif isinstance(shown, int | float):
+        value = str(shown)
+    return Cause(path, fault, ": ".join(filter(None, (fault.strip(), value, detail))))
+
+
+def rendered(path: Steps) -> str:
+    """A path as the server writes it: `spec.endpoints.targetPorts[0].number`."""
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).removeprefix(".")

@@ -1,0 +1,131 @@
+"""What Kubernetes asks of any resource's metadata, about which definitions say nothing.
+
+What always holds: of metadata that cannot even be read nothing more is said than that, as the server does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from fairpool_operator.definitions import Schema
+from fairpool_operator.manifests import Steps
+from fairpool_operator.validate.causes import Cause, Fault, cause
+from fairpool_operator.validate.shape import unknown_fields
+
+_TEXT: Final[Schema] = {"type": "string"}
+_NUMBER: Final[Schema] = {"type": "integer"}
+_TRUTH: Final[Schema] = {"type": "boolean"}
+_TEXTS: Final[Schema] = {"type": "object", "additionalProperties": _TEXT}
+_ANYTHING: Final[Schema] = {"additionalProperties": {}}
+_OWNER: Final[Schema] = {
+    "type": "object",
+    "properties": {
+        **dict.fromkeys(("apiVersion", "kind", "name", "uid"), _TEXT),
+        **dict.fromkeys(("controller", "blockOwnerDeletion"), _TRUTH),
+    },
+}
+_METADATA: Final[Schema] = {
+    "type": "object",
+    "properties": {
+        **dict.fromkeys(("name", "generateName", "namespace", "selfLink", "uid", "resourceVersion"), _TEXT),
+        **dict.fromkeys(("creationTimestamp", "deletionTimestamp"), _TEXT),
+        **dict.fromkeys(("generation", "deletionGracePeriodSeconds"), _NUMBER),
+        **dict.fromkeys(("labels", "annotations"), _TEXTS),
+        "finalizers": {"type": "array", "items": _TEXT},
+        "ownerReferences": {"type": "array", "items": _OWNER},
+        "managedFields": {"type": "array", "items": _ANYTHING},
+    },
+}
+_TYPES: Final = {"array": list, "boolean": bool, "integer": int, "object": dict, "string": str}
+
+_LABEL: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_SUBDOMAIN: Final = re.compile(rf"{_LABEL}(\.{_LABEL})*")
+_NAMESPACE: Final = re.compile(_LABEL)
+_KEY: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
+_MOST_BYTES_OF_ANNOTATIONS: Final = 256 * 1024
+_RANDOM: Final = "00000"
+"""Stands for the characters that the server puts behind a generateName."""
+
+
+def unknown_metadata(metadata: Any) -> Iterator[Steps]:
+    """The fields that metadata does not have."""
+    return unknown_fields(_METADATA, metadata, ("metadata",))
+
+
+def check_types(metadata: Any) -> Iterator[Cause]:
+    """Why metadata cannot be read."""
+    yield from _types(_METADATA, metadata, ("metadata",))
+
+
+def check_metadata(metadata: Mapping[str, Any]) -> Iterator[Cause]:
+    """What is wrong with metadata that can be read, its namespace filled in."""
+    yield from _names(metadata)
+    for key, value in (metadata.get("labels") or {}).items():
+        yield from _key(key, ("metadata", "labels"))
+        if value and not (_KEY.fullmatch(value) and len(value) <= 63):
+            yield cause(
+                ("metadata", "labels"),
+                Fault.INVALID,
+                f"the value of {key} must be at most 63 letters, digits and - _ . with a letter or digit at either end",
+            )
+    annotations = metadata.get("annotations") or {}
+    for key in annotations:
+        yield from _key(key.lower(), ("metadata", "annotations"))
+    if sum(len(text.encode()) for item in annotations.items() for text in item if text) > _MOST_BYTES_OF_ANNOTATIONS:
+        detail = f"may not be more than {_MOST_BYTES_OF_ANNOTATIONS} bytes"
+        yield cause(("metadata", "annotations"), Fault.TOO_LONG, detail)
+    for finalizer in metadata.get("finalizers") or ():
+        yield from _key(finalizer, ("metadata", "finalizers"))
+    for number, owner in enumerate(metadata.get("ownerReferences") or ()):
+        for field in ("apiVersion", "kind", "name", "uid"):
+            if not owner.get(field):
+                yield cause(("metadata", "ownerReferences", number, field), Fault.REQUIRED)
+
+
+def name_of(metadata: Mapping[str, Any]) -> str:
+    """What the resource is called, or would be."""
+    generated: str = metadata.get("generateName") or ""
+    return metadata.get("name") or (generated and generated[:58] + _RANDOM)
+
+
+def _names(metadata: Mapping[str, Any]) -> Iterator[Cause]:
+    words = "lower-case letters, digits and '-', with a letter or digit at either end"
+    name, namespace = name_of(metadata), metadata.get("namespace") or ""
+    if not name:
+        yield cause(("metadata", "name"), Fault.REQUIRED, "name or generateName is required")
+    elif not _SUBDOMAIN.fullmatch(name) or len(name) > 253:
+        where = "name" if metadata.get("name") else "generateName"
+        detail = f"must be at most 253 {words}; parts of it may be parted by '.'"
+        yield cause(("metadata", where), Fault.INVALID, detail)
+    if not _NAMESPACE.fullmatch(namespace) or len(namespace) > 63:
+        yield cause(("metadata", "namespace"), Fault.INVALID, f"must be at most 63 {words}")
+
+
+def _key(key: str, path: Steps) -> Iterator[Cause]:
+    prefix, slash, name = key.rpartition("/")
+    is_prefixed = not slash or (_SUBDOMAIN.fullmatch(prefix) and len(prefix) <= 253)
+    if not is_prefixed or not _KEY.fullmatch(name) or len(name) > 63:
+        yield cause(
+            path,
+            Fault.INVALID,
+            f"{key} must be at most 63 letters, digits and - _ . with a letter or digit at either end, with a DNS name "
+            "and / before it or not",
+        )
+
+
+def _types(schema: Schema, value: Any, path: Steps) -> Iterator[Cause]:
+    wanted = schema.get("type")
+    if value is None or wanted is None:
+        return
+    is_truth = isinstance(value, bool) and wanted != "boolean"
+    if is_truth or not isinstance(value, _TYPES[wanted]):
+        yield cause(path, Fault.WRONG_TYPE, f"must be of type {wanted}")
+    elif isinstance(value, dict):
+        for name, item in value.items():
+            inner = schema.get("properties", {}).get(name, schema.get("additionalProperties", {}))
+            yield from _types(inner, item, (*path, name))
+    elif isinstance(value, list):
+        for number, item in enumerate(value):
+            yield from _types(schema["items"], item, (*path, number))

@@ -1,0 +1,99 @@
+"""A definition's rules in CEL, evaluated by the language's own library over the definition's own texts.
+
+What always holds: a rule is looked at where the server would look at it: at every value that is there, defaults filled
+in, and never where it compares with what was there before, for what is validated is as new. A rule that cannot be
+evaluated has failed.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from cel_expr_python import cel
+from cel_expr_python.ext import ext_strings
+
+from fairpool_operator.definitions import Schema
+from fairpool_operator.manifests import Steps
+from fairpool_operator.validate.causes import Cause, Fault, cause
+from fairpool_operator.validate.quantities import is_cidr, is_ip, quantity
+
+_OLD: Final = re.compile(r"\boldSelf\b")
+_REASONS: Final[Mapping[str, Fault]] = {
+    "FieldValueForbidden": Fault.FORBIDDEN,
+    "FieldValueRequired": Fault.REQUIRED,
+    "FieldValueDuplicate": Fault.DUPLICATE,
+}
+
+
+def check_rules(schema: Schema, value: Any, path: Steps = ()) -> Iterator[Cause]:
+    """The rules that a value breaks."""
+    if value is None:
+        return
+    for rule in schema.get("x-kubernetes-validations", ()):
+        if not _OLD.search(rule["rule"]) and not _holds(rule["rule"], value):
+            yield _broken(rule, value, path)
+    if isinstance(value, dict):
+        for name, item in value.items():
+            inner = schema.get("properties", {}).get(name, schema.get("additionalProperties", {}))
+            yield from check_rules(inner, item, (*path, name))
+    elif isinstance(value, list):
+        for number, item in enumerate(value):
+            yield from check_rules(schema.get("items", {}), item, (*path, number))
+
+
+def matches(text: str, pattern: str) -> bool:
+    """Whether a text has a part that a pattern (RE2) describes."""
+    return bool(_compiled("self.matches(pattern)").eval(data={"self": text, "pattern": pattern}).value())
+
+
+def _holds(rule: str, value: Any) -> bool:
+    return _compiled(rule).eval(data={"self": value}).value() is True
+
+
+def _broken(rule: Mapping[str, Any], value: Any, path: Steps) -> Cause:
+    field = tuple(filter(None, rule.get("fieldPath", "").split(".")))
+    message = rule.get("message", f"failed rule: {rule['rule']}").strip()
+    return cause((*path, *field), _REASONS.get(rule.get("reason", ""), Fault.INVALID), message, value)
+
+
+@functools.cache
+def _compiled(rule: str) -> cel.Expression:
+    return _environment().compile(rule)
+
+
+@functools.cache
+def _environment() -> cel.Env:
+    """CEL with what Kubernetes adds to it, as far as rules make use of it. A quantity is the text of one here."""
+    text, number, truth = cel.Type.STRING, cel.Type.INT, cel.Type.BOOL
+    return cel.NewEnv(
+        variables={"self": cel.Type.DYN, "pattern": text},
+        extensions=[ext_strings.ExtStrings()],
+        functions=[
+            _function("isIP", is_ip, truth, text),
+            _function("isCIDR", is_cidr, truth, text),
+            _function("quantity", _checked_quantity, text, text),
+            _function("compareTo", _compare, number, text, text, is_member=True),
+            _function("isGreaterThan", lambda one, other: _compare(one, other) > 0, truth, text, text, is_member=True),
+            _function("isLessThan", lambda one, other: _compare(one, other) < 0, truth, text, text, is_member=True),
+        ],
+    )
+
+
+def _function(name: str, implementation: Any, result: Any, *parameters: Any, is_member: bool = False) -> Any:
+    overload = cel.Overload(
+        id=f"{name}_of_text", return_type=result, parameters=list(parameters), is_member=is_member, impl=implementation
+    )
+    return cel.FunctionDecl(name, [overload])
+
+
+def _checked_quantity(text: str) -> str:
+    quantity(text)
+    return text
+
+
+def _compare(one: str, other: str) -> int:
+    left, right = quantity(one), quantity(other)
+    return (left > right) - (left < right)

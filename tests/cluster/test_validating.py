@@ -1,0 +1,161 @@
+"""What `fairpool-operator validate` says without a cluster is what a real one says: the server, then the operator."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from support.cluster.bad_resources import bad_resources
+from support.cluster.bad_together import TEAM_LABELS, as_text, bad_together
+from support.cluster.client import FAIR_POOL, TENANT_WEIGHT, Kind, Refused
+from support.cluster.definitions import dry_run
+from support.cluster.namespaces import new_namespace
+from support.cluster.resources import condition
+from support.cluster.waiting import eventually
+from support.odd_resources import odd_resources
+
+from fairpool_operator.manifests import Manifests, read_text
+from fairpool_operator.validate import server
+from fairpool_operator.validate.causes import rendered
+from fairpool_operator.validate.documents import validate
+
+NAMESPACE = "default"
+"""Where nothing is made, only tried."""
+FILE = Path("all.yaml")
+
+UNKNOWN = re.compile(r'unknown field "([^"]*)"')
+_VALUE = r'(?:"(?:[^"\\]|\\.)*"|\{.*\}|null|-?[0-9.]+)'
+SHOWN = re.compile(
+    rf"(?<=^Invalid value): {_VALUE}(?=: )|(?<=^Unsupported value): {_VALUE}|(?<=^Duplicate value): {_VALUE}$"
+    rf"|(?<= of type date-time): {_VALUE}$"
+)
+UNEVALUATED = re.compile(r"(?<=^Invalid value: ).* evaluating rule: ")
+"""What a message of the server holds beside what is said here: the value, and why a rule could not be evaluated."""
+
+
+async def said(admin, resource):
+    """What the server says of a resource, as pairs of a place and a message; nothing if it would make it."""
+    try:
+        await dry_run(admin, resource)
+    except Refused as refusal:
+        refused = refusal
+    else:
+        return set()
+    if refused.status == 422:
+        return {(place.removeprefix("<nil>"), message) for place, message in refused.causes}
+    assert refused.status == 400, refused
+    return {(place, "unknown field") for place in UNKNOWN.findall(refused.message)} or {("metadata", refused.message)}
+
+
+async def all_said(admin, resources):
+    return await asyncio.gather(*(said(admin, resource) for resource in resources))
+
+
+def places(resource, told, check=server.check):
+    """The places that the server names, and those that are named without one, as far as they can be compared."""
+    causes = [(rendered(cause.path), cause.message) for cause in check(resource)[0]]
+    if any(message == "unknown field" for _, message in told):  # which is all that the server then says
+        causes = [cause for cause in causes if cause[1] == "unknown field"]
+    if any(place == "metadata" for place, _ in told):  # and of this it does not say which field it is
+        causes = [("metadata", "") for place, _ in causes if place.startswith("metadata")]
+    return {place for place, _ in told}, {place for place, _ in causes}
+
+
+def without_value(message):
+    return UNEVALUATED.sub("", SHOWN.sub("", message))
+
+
+def unlike(resources, told, check=server.check):
+    """The resources about which the two do not agree."""
+    return [
+        (resource, *there_and_here)
+        for resource, words in zip(resources, told, strict=True)
+        if (there_and_here := places(resource, words, check))[0] != there_and_here[1]
+    ]
+
+
+def without_rules(resource):
+    """A checker to be caught: it forgets the rules in CEL."""
+    causes, stored = server.check(resource)
+    broken = {
+        (cause.path, cause.message)
+        for cause in server.check_rules(server.schema_of(server.definitions()[resource["kind"]]), stored)
+    }
+    return [cause for cause in causes if (cause.path, cause.message) not in broken], stored
+
+
+@pytest.mark.usefixtures("crds")
+class TestTheTable:
+    async def test_has_the_same_places_and_words_from_both(self, admin):
+        resources = [row.document(NAMESPACE) for row in bad_resources()]
+        told = await all_said(admin, resources)
+        assert unlike(resources, told) == []
+        for resource, words in zip(resources, told, strict=True):
+            here = {(rendered(cause.path), without_value(cause.message)) for cause in server.check(resource)[0]}
+            assert here == {(place, without_value(message)) for place, message in words}
+
+    async def test_tells_a_checker_without_rules(self, admin):
+        resources = [row.document(NAMESPACE) for row in bad_resources()]
+        assert len(unlike(resources, await all_said(admin, resources), without_rules)) > 20
+
+
+@pytest.mark.usefixtures("crds")
+class TestWhateverMayBeWrong:
+    @settings(
+        max_examples=8,
+        deadline=None,
+        phases=[Phase.generate],
+        suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
+    )
+    @given(resources=st.lists(odd_resources(), min_size=20, max_size=20))
+    async def test_is_told_at_the_same_places_by_both(self, admin, resources):
+        assert unlike(resources, await all_said(admin, resources)) == []
+
+
+class TestResourcesTogether:
+    async def test_are_refused_by_the_operator_where_and_as_it_is_said_here(self, operator, admin, namespace):
+        async with new_namespace(admin, "team", TEAM_LABELS) as team:
+            cases = bad_together(namespace, team)
+            documents = [document for case in cases for document in case.documents]
+            for document in documents:
+                await admin.create(document)
+            decided = [
+                await eventually(
+                    admin, Kind.of(each), each["metadata"]["name"], each["metadata"]["namespace"], is_decided
+                )
+                for each in documents
+                if Kind.of(each) in (FAIR_POOL, TENANT_WEIGHT)
+            ]
+        there = {identity(each): refused_for(each) for each in decided}
+        here = dict.fromkeys(there, "")
+        team_is = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": team, "labels": TEAM_LABELS}}
+        read = tuple(read_text(as_text([team_is, *documents]), FILE))
+        for each in validate(Manifests((FILE,), read, ()), namespace, datetime.now(UTC)).findings:
+            known = each.kind, each.namespace, each.name
+            assert each.message in there[known]
+            here[known] += each.message
+        refused = {known for known, message in there.items() if message}
+        assert {known for known, message in here.items() if message} == refused
+        assert {(kind, name) for kind, _, name in refused} == {
+            (each.kind, each.name) for case in cases for each in case.told
+        }
+
+
+def identity(resource):
+    return resource["kind"], resource["metadata"]["namespace"], resource["metadata"]["name"]
+
+
+def is_decided(resource):
+    """Whether the operator said what it makes of a resource."""
+    return condition(resource, "Accepted") and condition(resource, "Accepted")["reason"] != "Pending"
+
+
+def refused_for(resource):
+    """Why the operator refuses a resource, or a reference of it."""
+    said = (condition(resource, each) for each in ("Accepted", "ResolvedRefs"))
+    return " ".join(each["message"] for each in said if each and each["status"] == "False")
