@@ -26,8 +26,8 @@ _LE = [*(f"{bound:g}" for bound in WAIT_BOUNDS), "+Inf"]
 class Vitals:
     """What is to be shown of the process around the dispatcher, at one moment.
 
-    `left_out` counts pods that are no endpoints, by why; `followed` says of what is followed through the Kubernetes API
-    whether it is at the moment.
+    `left_out` counts pods of which an endpoint is missing, by why; `followed` says of what is followed through the
+    Kubernetes API whether it is at the moment.
     """
 
     config_is_current: bool
@@ -156,7 +156,10 @@ class _PoolCollector(Collector):
             vitals.refused_connections,
         )
         yield _gauge(
-            "left_out_pods", "Pods of the selector that are no endpoints, by why.", "reason", vitals.left_out.items()
+            "left_out_pods",
+            "Pods of the selector of which an endpoint is missing, by why.",
+            "reason",
+            vitals.left_out.items(),
         )
         yield _gauge(
             "followed",

@@ -15,6 +15,7 @@ def pod_document(
     *,
     ip: str | None = "127.0.0.1",
     port: int = 8000,
+    ports: dict[str, int] | None = None,
     uid: str | None = None,
     ready: bool = True,
     phase: str = "Running",
@@ -24,7 +25,8 @@ def pod_document(
     leaving: bool = False,
     labels: dict[str, str] | None = None,
 ) -> dict[str, Any]:
-    """A pod whose container names its port `http`; None leaves a thing out."""
+    """A pod whose container names its port `http`, or its `ports` as they say; None leaves a thing out."""
+    named = {"http": port} if ports is None else ports
     resources = {} if gpus is None else {"limits": {GPU: str(gpus)}, "requests": {GPU: str(gpus)}}
     document: dict[str, Any] = {
         "apiVersion": "v1",
@@ -40,7 +42,7 @@ def pod_document(
                 {
                     "name": "engine",
                     "image": "engine",
-                    "ports": [{"name": "http", "containerPort": port}],
+                    "ports": [{"name": name, "containerPort": number} for name, number in named.items()],
                     "resources": resources,
                 }
             ]

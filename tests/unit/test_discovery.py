@@ -1,6 +1,7 @@
 """Which pods are endpoints, and what is said of those that are not."""
 
 import random
+from collections import Counter
 
 import pytest
 from hypothesis import HealthCheck, Phase, find, given, settings
@@ -8,8 +9,7 @@ from hypothesis import strategies as st
 from support.pods import GPU, discovery, pod
 
 from fairpool_gateway.config import SelectorSettings
-from fairpool_gateway.discovery import find_endpoints, found
-from fairpool_gateway.discovery.found import in_words
+from fairpool_gateway.discovery import Found, find_endpoints, found
 from fairpool_gateway.discovery.selecting import query_of
 
 SEARCH = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -18,6 +18,13 @@ FIND = settings(SEARCH, max_examples=2000, database=None, derandomize=True, phas
 
 def addresses(pods, **fields):
     return [f"{each.host}:{each.port}" for each in find_endpoints(pods, discovery(**fields), 4).endpoints]
+
+
+def named(seen):
+    """The names of what is left out, by why."""
+    return {
+        why: [each.name for each in seen.left_out if each.why == why] for why in {each.why for each in seen.left_out}
+    }
 
 
 class TestAPodThatCanServe:
@@ -77,18 +84,47 @@ class TestAPodThatCannot:
     )
     def test_is_no_endpoint_and_is_named_with_the_reason(self, fields, why):
         seen = find_endpoints([pod(**fields)], discovery(), 4)
-        assert (seen.endpoints, seen.left_out, seen.accelerators) == ((), {why: ["vllm-0"]}, 0)
+        assert (seen.endpoints, named(seen), seen.accelerators) == ((), {why: ["vllm-0"]}, 0)
 
-    def test_may_be_one_that_has_no_port_of_that_name(self):
-        seen = find_endpoints([pod()], discovery(targetPorts=[{"name": "grpc"}]), 4)
-        assert seen.left_out == {found.NO_PORT: ["vllm-0"]}
+
+class TestAllThatIsMissing:
+    """The total is what is ready and what is left out, endpoint by endpoint."""
 
     @pytest.mark.parametrize(
         ("fields", "total"), [({"ready": False}, 2), ({"phase": "Failed"}, 0), ({"leaving": True}, 0)]
     )
-    def test_counts_as_an_endpoint_to_come_unless_it_ends(self, fields, total):
-        ports = [{"number": 8000}, {"number": 8001}]
-        assert find_endpoints([pod(**fields)], discovery(targetPorts=ports), 4).total == total
+    def test_counts_as_endpoints_to_come_unless_the_pod_ends(self, fields, total):
+        seen = find_endpoints([pod(**fields)], discovery(targetPorts=[{"number": 8000}, {"number": 8001}]), 4)
+        assert (seen.total, [each.endpoints for each in seen.left_out]) == (total, [total])
+
+    @pytest.mark.parametrize(
+        ("targets", "endpoints", "missing"),
+        [
+            ([{"name": "grpc"}], 0, ["vllm-0:grpc"]),
+            ([{"number": 8000}, {"name": "second"}], 1, ["vllm-0:second"]),
+            ([{"name": "third"}, {"name": "http"}, {"name": "second"}], 1, ["vllm-0:second", "vllm-0:third"]),
+        ],
+    )
+    def test_is_named_by_its_port_where_no_container_gives_a_port_that_name(self, targets, endpoints, missing):
+        seen = find_endpoints([pod()], discovery(targetPorts=targets), 4)
+        assert (len(seen.endpoints), seen.total) == (endpoints, len(targets))
+        assert named(seen) == {found.NO_PORT: missing}
+
+    @pytest.mark.parametrize("ready", [True, False])
+    def test_is_expected_once_where_a_name_and_a_number_are_one_port(self, ready):
+        targets = discovery(targetPorts=[{"name": "r0"}, {"number": 8000}])
+        seen = find_endpoints([pod(ports={"r0": 8000}, ready=ready)], targets, 4)
+        assert (seen.total, len(seen.endpoints)) == (1, int(ready))
+
+    def test_is_a_port_of_an_older_pod_where_a_younger_one_has_only_that(self):
+        pods = [
+            pod("old", ports={"a": 8000, "b": 8001}),
+            pod("young", ports={"a": 8001}, created="2026-01-02T00:00:00Z"),
+        ]
+        seen = find_endpoints(pods, discovery(targetPorts=[{"name": "a"}, {"name": "b"}]), 4)
+        assert [f"{each.id.partition('@')[0]}:{each.port}" for each in seen.endpoints] == ["old:8000", "young:8001"]
+        assert named(seen) == {found.ADDRESS_TAKEN: ["old:8001"], found.NO_PORT: ["young:b"]}
+        assert seen.total == 4
 
 
 class TestAnAddressOfTwoPods:
@@ -103,7 +139,7 @@ class TestAnAddressOfTwoPods:
         pods = [pod("old"), pod("young", created="2026-01-02T00:00:00Z")]
         seen = find_endpoints(reversed(pods) if turned else pods, discovery(), 4)
         assert [each.id for each in seen.endpoints] == ["young@uid-of-young:8000"]
-        assert seen.left_out == {found.ADDRESS_TAKEN: ["old"]}
+        assert named(seen) == {found.ADDRESS_TAKEN: ["old:8000"]}
 
 
 pods = st.lists(
@@ -111,7 +147,7 @@ pods = st.lists(
         pod,
         name=st.sampled_from(["a", "b", "c", "d"]),
         ip=st.none() | st.sampled_from(["10.0.0.1", "10.0.0.2", "fd00::1"]),
-        port=st.integers(8000, 8002),
+        ports=st.dictionaries(st.sampled_from(["http", "grpc"]), st.integers(8000, 8002)),
         uid=st.sampled_from(["u1", "u2", "u3", "u4", "u5"]),
         ready=st.booleans(),
         phase=st.sampled_from(["Pending", "Running", "Failed", "Succeeded", "Unknown"]),
@@ -126,21 +162,29 @@ TARGETS = discovery(targetPorts=[{"name": "http"}, {"number": 8001}])
 
 
 def whatever_holds(finder, seen):
-    """Each endpoint is a living pod's, alone at its address; every pod is an endpoint or named; order means nothing."""
+    """Each endpoint is a living pod's, alone at its address; each that is missing is named; order means nothing."""
     result = finder(seen, TARGETS, 4)
     by_uid = {each.metadata.uid: each for each in seen}
     owners = [by_uid[each.id.partition("@")[2].rpartition(":")[0]] for each in result.endpoints]
     shuffled = random.Random(1).sample(seen, len(seen))
-    named = [name for names in result.left_out.values() for name in names]
+    accounted = Counter(each.metadata.name for each in owners)
+    for each in result.left_out:
+        accounted[each.pod] += each.endpoints
     return (
         all(
             each.is_ready and not each.has_ended and not each.is_leaving and each.accelerators((GPU,))
             for each in owners
         )
         and len({(each.host, each.port) for each in result.endpoints}) == len(result.endpoints)
-        and sorted({each.metadata.name for each in owners} | set(named)) == sorted(each.metadata.name for each in seen)
+        and accounted == Counter({each.metadata.name: expected(each) for each in seen})
+        and accounted.keys() == {each.metadata.name for each in seen}
         and finder(shuffled, TARGETS, 4) == result
     )
+
+
+def expected(each):
+    """How many endpoints a pod should have."""
+    return 0 if each.has_ended or each.is_leaving else len({each.port_named("http") or "http", 8001})
 
 
 def by_order(seen, settings, slots):
@@ -162,26 +206,22 @@ def alive_if_running(seen, settings, slots):
     return find_endpoints(trusting, settings, slots)
 
 
+def silent_of_ports(seen, settings, slots):
+    """As if a pod that has one endpoint needed no explanation for another."""
+    result = find_endpoints(seen, settings, slots)
+    left_out = tuple(each for each in result.left_out if not each.port)
+    return Found(result.endpoints, result.accelerators, left_out)
+
+
 class TestWhateverPodsThereAre:
     @given(pods)
     @SEARCH
     def test_endpoints_are_living_pods_each_alone_at_its_address(self, seen):
         assert whatever_holds(find_endpoints, seen)
 
-    @pytest.mark.parametrize("broken", [by_order, alive_if_running])
+    @pytest.mark.parametrize("broken", [by_order, alive_if_running, silent_of_ports])
     def test_that_check_catches_a_finder_that_goes_by_less(self, broken):
         assert find(pods, lambda seen: not whatever_holds(broken, seen), settings=FIND)
-
-
-class TestWords:
-    def test_name_a_few_pods_for_each_reason(self):
-        left_out = {"not Ready": ["a"], "without an IP": [f"p{number}" for number in range(7)]}
-        assert in_words(left_out, 1024) == "1 pod not Ready: a; 7 pods without an IP: p0, p1, p2, p3, p4 and 2 more"
-
-    def test_are_cut_where_they_would_be_too_many(self):
-        text = in_words({"not Ready": ["a" * 250] * 9}, 300)
-        assert len(text) == 300
-        assert text.endswith("…")
 
 
 class TestASelector:

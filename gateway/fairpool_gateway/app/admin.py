@@ -20,6 +20,7 @@ from fairpool_gateway.app.report import left_out
 from fairpool_gateway.app.routes import NO_TELEMETRY
 from fairpool_gateway.app.shutdown import Phase
 from fairpool_gateway.debug import Clock, keys_view, pool_view, requests_view, tenants_view
+from fairpool_gateway.discovery.left_out import pods_by_reason
 from fairpool_gateway.metrics import Vitals, exposition
 from fairpool_gateway.views import Alive, KeysView, PoolView, Readiness, RequestsView, TenantsView
 
@@ -55,7 +56,7 @@ def admin_routes(gateway: Gateway, listeners: Sequence[Listener] = (), kubernete
             connections=sum(each.connections for each in listeners),
             refused_connections=sum(each.refused for each in listeners),
             tasks=len(asyncio.all_tasks(loop)),
-            left_out={why: len(names) for why, names in gateway.found.left_out.items()} if gateway.found else {},
+            left_out=pods_by_reason(gateway.found.left_out) if gateway.found else {},
             followed={name: problem is None for name, problem in followed().items()},
         ),
     )

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from fairpool_gateway.app.gateway import Gateway
-from fairpool_gateway.discovery.found import in_words
+from fairpool_gateway.discovery import LeftOut
+from fairpool_gateway.discovery.left_out import in_words
 from fairpool_gateway.endpoints import Endpoint
 from fairpool_gateway.errors import ClusterError
 
@@ -67,20 +68,18 @@ def report_of(gateway: Gateway, pod_uid: str) -> Report:
 
 def left_out(gateway: Gateway) -> str:
     """Which pods are no endpoints and which endpoints get no slot, and why, in a bounded text."""
-    why: dict[str, list[str]] = {}
-    for endpoint in gateway.broker.dispatcher.endpoints:
-        if endpoint.spec.draining:
-            why.setdefault("draining", []).append(_name(endpoint))
-        elif endpoint.wanting is not None:
-            why.setdefault(f"that {endpoint.wanting}", []).append(_name(endpoint))
-    pods = {} if gateway.found is None else gateway.found.left_out
-    return in_words({**why, **pods}, MOST_CHARACTERS)
+    out = [_out(each) for each in gateway.broker.dispatcher.endpoints if each.is_out]
+    return in_words([*out, *(() if gateway.found is None else gateway.found.left_out)], MOST_CHARACTERS)
 
 
-def _name(endpoint: Endpoint) -> str:
-    """What people call it: its pod, and the port."""
+def _out(endpoint: Endpoint) -> LeftOut:
+    """Why it gets nothing new, under what people call it: its pod, and the port."""
     name, _, address = endpoint.spec.id.partition("@")
-    return f"{name}:{address.rpartition(':')[2]}"
+    if endpoint.spec.draining:
+        why = "draining"
+    else:
+        why = "ejected, to be tried again" if endpoint.wanting is None else f"that {endpoint.wanting}"
+    return LeftOut(why, name, address.rpartition(":")[2])
 
 
 class Reporter:

@@ -2,20 +2,20 @@
 
 An endpoint's identity is its pod's UID and the port: an address that comes back with another pod is another endpoint.
 What always holds: a pod that was told to end, has ended, or is not Ready gets nothing new; no two endpoints share an
-address, for if two pods claim one, the younger has it; the same pods, in any order, give the same endpoints.
+address, for if two pods claim one, the younger has it; each endpoint that is missing is left out for a reason; the same
+pods, in any order, give the same endpoints.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Final
 
 from fairpool_gateway.config import DiscoverySettings, TargetPortSettings
+from fairpool_gateway.discovery.left_out import LeftOut
 from fairpool_gateway.discovery.pods import Pod
 from fairpool_gateway.endpoints import EndpointSpec
-
-_SHOWN: Final = 5
 
 NO_ACCELERATOR: Final = "without an accelerator"
 NOT_READY: Final = "not Ready"
@@ -23,7 +23,7 @@ NO_ADDRESS: Final = "without an IP"
 ADDRESS_TAKEN: Final = "whose IP is a younger pod's"
 LEAVING: Final = "about to end"
 ENDED: Final = "ended"
-NO_PORT: Final = "without a target port"
+NO_PORT: Final = "whose port no container names"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,45 +32,49 @@ class Found:
 
     Attributes:
         endpoints: those that may be given work, or drain.
-        total: how many there would be if every pod that has not ended, and was not told to, could serve.
         accelerators: what the pods of `endpoints` have been given.
-        left_out: names of the pods that are no endpoints, by why.
+        left_out: what is no endpoint, and why.
     """
 
     endpoints: tuple[EndpointSpec, ...] = ()
-    total: int = 0
     accelerators: int = 0
-    left_out: dict[str, list[str]] = field(default_factory=dict)
+    left_out: tuple[LeftOut, ...] = ()
+
+    @property
+    def total(self) -> int:
+        """How many endpoints there would be if every pod that has not ended, and was not told to, could serve."""
+        return len(self.endpoints) + sum(each.endpoints for each in self.left_out)
 
 
 def find_endpoints(pods: Iterable[Pod], settings: DiscoverySettings, slots: int) -> Found:
     """The endpoints among pods that the selector chose; each gets so many slots."""
     resources = settings.accelerators.resource_names
     required = settings.accelerators.policy == "Require"
-    left_out: dict[str, list[str]] = {}
+    left_out: list[LeftOut] = []
     endpoints: dict[str, EndpointSpec] = {}
     addresses: set[tuple[str, int]] = set()
-    total = accelerators = 0
+    accelerators = 0
     # The youngest first, so that it has what is claimed twice.
     for pod in sorted(pods, key=_age, reverse=True):
-        ports = list(_ports(pod, settings.target_ports))
-        total += 0 if pod.has_ended or pod.is_leaving else len(settings.target_ports)
+        name, ip = pod.metadata.name, pod.status.ip
+        ports, unnamed = _ports(pod, settings.target_ports)
         asked = pod.accelerators(resources)
         why = _why_not(pod, lacks_accelerator=required and not asked)
-        free = [port for port in ports if (pod.status.ip, port) not in addresses]
-        if why is None and not free:
-            why = ADDRESS_TAKEN if ports else NO_PORT
         if why is not None:
-            left_out.setdefault(why, []).append(pod.metadata.name)
+            awaited = 0 if pod.has_ended or pod.is_leaving else len(ports) + len(unnamed)
+            left_out.append(LeftOut(why, name, endpoints=awaited))
             continue
-        assert pod.status.ip is not None
-        accelerators += asked
+        assert ip is not None
+        free = [port for port in ports if (ip, port) not in addresses]
+        left_out += (LeftOut(NO_PORT, name, port) for port in unnamed)
+        left_out += (LeftOut(ADDRESS_TAKEN, name, str(port)) for port in ports if port not in free)
+        accelerators += asked if free else 0
         for port in free:
-            addresses.add((pod.status.ip, port))
-            identity = f"{pod.metadata.name}@{pod.metadata.uid}:{port}"
+            addresses.add((ip, port))
+            identity = f"{name}@{pod.metadata.uid}:{port}"
             endpoints[identity] = EndpointSpec(
                 id=identity,
-                host=pod.status.ip,
+                host=ip,
                 port=port,
                 slots=slots,
                 draining=pod.drains,
@@ -78,17 +82,7 @@ def find_endpoints(pods: Iterable[Pod], settings: DiscoverySettings, slots: int)
                 asked_first=True,
             )
     ordered = tuple(endpoints[identity] for identity in sorted(endpoints))
-    return Found(ordered, total, accelerators, {why: sorted(names) for why, names in sorted(left_out.items())})
-
-
-def in_words(left_out: dict[str, list[str]], most: int) -> str:
-    """Who is left out and why, in at most so many characters."""
-    parts = []
-    for why, names in left_out.items():
-        shown = ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
-        parts.append(f"{len(names)} {'pod' if len(names) == 1 else 'pods'} {why}: {shown}")
-    text = "; ".join(parts)
-    return text if len(text) <= most else text[: most - 1] + "…"
+    return Found(ordered, accelerators, tuple(sorted(left_out)))
 
 
 def _age(pod: Pod) -> tuple[str, str]:
@@ -108,11 +102,14 @@ def _why_not(pod: Pod, *, lacks_accelerator: bool) -> str | None:
     return None if pod.is_ready else NOT_READY
 
 
-def _ports(pod: Pod, targets: tuple[TargetPortSettings, ...]) -> Iterator[int]:
-    """The numbers of the target ports, each once; a name that no container has is none."""
-    seen = set()
+def _ports(pod: Pod, targets: tuple[TargetPortSettings, ...]) -> tuple[list[int], list[str]]:
+    """The numbers of the target ports, each once however often it is meant; and the names that no container gives."""
+    numbers: list[int] = []
+    unnamed = []
     for target in targets:
         number = target.number if target.name is None else pod.port_named(target.name)
-        if number is not None and number not in seen:
-            seen.add(number)
-            yield number
+        if number is None:
+            unnamed.append(str(target.name))
+        elif number not in numbers:
+            numbers.append(number)
+    return numbers, unnamed

@@ -34,8 +34,8 @@ class TestWhichPodsAreEndpoints:
                 "accelerators": 4,
                 "models": ["sim"],
                 "leftOut": (
-                    f"1 pod that serves other, not sim: gpu-1:{pods.port}; "
-                    f"1 pod draining: idle-0:{pods.port}; 1 pod ended: dead-0; "
+                    f"1 endpoint that serves other, not sim: gpu-1:{pods.port}; "
+                    f"1 endpoint draining: idle-0:{pods.port}; 1 pod ended: dead-0; "
                     "1 pod not Ready: young-0; 1 pod without an accelerator: cpu-0"
                 ),
             }

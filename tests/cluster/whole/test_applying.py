@@ -92,7 +92,7 @@ class TestPodsThatAreLeftOut:
                 for words in (
                     "1 pod not Ready: starting",
                     "1 pod without an accelerator: without-gpu",
-                    f"1 pod draining: gpu-1:{pods.port}",
+                    f"1 endpoint draining: gpu-1:{pods.port}",
                 )
             )
 

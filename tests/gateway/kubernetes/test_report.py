@@ -90,8 +90,20 @@ class TestTheReport:
             gateway.broker.listed(endpoint, frozenset({"x" * 250, "y" * 250, "z" * 250, "w" * 250, "v" * 250}))
         made = report_of(gateway, "uid-1")
         assert (len(made.models), made.endpoints_ready) == (MOST_MODELS, 0)
-        assert made.left_out.startswith("1 pod that serves vvv")
+        assert made.left_out.startswith("1 endpoint that serves vvv")
         assert len(made.left_out) <= MOST_CHARACTERS
+
+    async def test_names_each_endpoint_that_is_not_ready_though_nothing_is_wrong_with_its_pod(self, gateway):
+        gateway.apply(
+            pool_config(
+                endpoints=[{"name": name, "url": f"http://127.0.0.1:{9000 + at}"} for at, name in enumerate("abc")]
+            )
+        )
+        sick = next(iter(gateway.broker.dispatcher.endpoints))
+        gateway.broker.probed(sick, None)
+        made = report_of(gateway, "uid-1")
+        assert (made.endpoints_total, made.endpoints_ready) == (3, 2)
+        assert made.left_out == "1 endpoint ejected, to be tried again: a:9000"
 
 
 class TestWhoHasTheLastWord:
@@ -156,6 +168,8 @@ class TestPods:
                 await until(lambda: gateway.knows_its_endpoints)
                 made = report_of(gateway, "uid-1")
                 assert (made.endpoints_total, made.endpoints_ready, made.accelerators) == (2, 0, 1)
-                assert made.left_out == ("1 pod that has yet to say which models it serves: a:8000; 1 pod not Ready: b")
+                assert made.left_out == (
+                    "1 endpoint that has yet to say which models it serves: a:8000; 1 pod not Ready: b"
+                )
             finally:
                 await gateway.aclose()
