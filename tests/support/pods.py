@@ -23,6 +23,7 @@ def pod_document(
     claims: int = 0,
     created: str = "2026-01-01T00:00:00Z",
     leaving: bool = False,
+    host_network: bool = False,
     labels: dict[str, str] | None = None,
 ) -> dict[str, Any]:
     """A pod whose container names its port `http`, or its `ports` as they say; None leaves a thing out."""
@@ -56,6 +57,8 @@ def pod_document(
         document["status"]["podIP"] = ip
     if claims:
         document["spec"]["resourceClaims"] = [{"name": f"claim-{number}"} for number in range(claims)]
+    if host_network:
+        document["spec"]["hostNetwork"] = True
     if leaving:
         document["metadata"]["deletionTimestamp"] = "2026-01-02T00:00:00Z"
     return document

@@ -14,6 +14,7 @@ from fairpool_gateway.discovery.selecting import query_of
 
 SEARCH = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 FIND = settings(SEARCH, max_examples=2000, database=None, derandomize=True, phases=[Phase.generate])
+LATER = "2026-01-02T00:00:00Z"
 
 
 def addresses(pods, **fields):
@@ -116,10 +117,10 @@ class TestAllThatIsMissing:
         seen = find_endpoints([pod(ports={"r0": 8000}, ready=ready)], targets, 4)
         assert (seen.total, len(seen.endpoints)) == (1, int(ready))
 
-    def test_is_a_port_of_an_older_pod_where_a_younger_one_has_only_that(self):
+    def test_may_be_a_port_of_an_older_pod_where_a_younger_one_has_only_that(self):
         pods = [
             pod("old", ports={"a": 8000, "b": 8001}),
-            pod("young", ports={"a": 8001}, created="2026-01-02T00:00:00Z"),
+            pod("young", ports={"a": 8001}, created=LATER),
         ]
         seen = find_endpoints(pods, discovery(targetPorts=[{"name": "a"}, {"name": "b"}]), 4)
         assert [f"{each.id.partition('@')[0]}:{each.port}" for each in seen.endpoints] == ["old:8000", "young:8001"]
@@ -127,26 +128,66 @@ class TestAllThatIsMissing:
         assert seen.total == 4
 
 
+def owners(pods, **fields):
+    """Which pods have endpoints, at which ports."""
+    seen = find_endpoints(pods, discovery(**fields), 4)
+    return [f"{each.id.partition('@')[0]}:{each.port}" for each in seen.endpoints]
+
+
 class TestAnAddressOfTwoPods:
     def test_is_the_living_ones(self):
-        dead = pod("dead", phase="Failed", created="2026-01-02T00:00:00Z")
-        assert [each.id for each in find_endpoints([dead, pod()], discovery(), 4).endpoints] == [
-            "vllm-0@uid-of-vllm-0:8000"
-        ]
+        dead = pod("dead", phase="Failed", created=LATER)
+        assert owners([dead, pod()]) == ["vllm-0:8000"]
 
     @pytest.mark.parametrize("turned", [False, True])
     def test_is_the_younger_ones_if_both_say_that_they_live(self, turned):
-        pods = [pod("old"), pod("young", created="2026-01-02T00:00:00Z")]
+        pods = [pod("old"), pod("young", created=LATER)]
         seen = find_endpoints(reversed(pods) if turned else pods, discovery(), 4)
         assert [each.id for each in seen.endpoints] == ["young@uid-of-young:8000"]
         assert named(seen) == {found.ADDRESS_TAKEN: ["old:8000"]}
+
+    @pytest.mark.parametrize(
+        ("fields", "why"),
+        [
+            ({"ready": False}, found.NOT_READY),
+            ({"ready": False, "phase": "Pending"}, found.NOT_READY),
+            ({"ready": False, "phase": "Unknown"}, found.NOT_READY),
+            ({"leaving": True}, found.LEAVING),
+            ({"gpus": None}, found.NO_ACCELERATOR),
+        ],
+    )
+    def test_is_the_younger_ones_though_that_cannot_serve(self, fields, why):
+        seen = find_endpoints([pod("old"), pod("young", created=LATER, **fields)], discovery(), 4)
+        assert named(seen) == {found.ADDRESS_TAKEN: ["old:8000"], why: ["young"]}
+        assert not seen.endpoints
+
+
+class TestPodsInTheNetworkOfTheirNode:
+    def test_are_endpoints_side_by_side_at_the_ports_that_they_name(self):
+        pods = [
+            pod("old", ports={"http": 8000}, host_network=True),
+            pod("young", ports={"http": 8001}, host_network=True, created=LATER, ready=False),
+        ]
+        assert owners(pods, targetPorts=[{"name": "http"}]) == ["old:8000"]
+        assert owners(pods, targetPorts=[{"number": 8000}, {"number": 8001}]) == ["old:8000"]
+
+    def test_have_a_port_that_nobody_names_if_they_are_the_youngest(self):
+        pods = [
+            pod("old", ports={}, host_network=True),
+            pod("young", ports={"http": 8001}, host_network=True, created=LATER),
+        ]
+        assert owners(pods) == ["young:8000"]
+
+    def test_lose_it_to_a_pod_that_has_the_address_to_itself(self):
+        pods = [pod("own", ports={}), pod("shared", ports={}, host_network=True, created=LATER)]
+        assert owners(pods) == ["own:8000"]
 
 
 pods = st.lists(
     st.builds(
         pod,
         name=st.sampled_from(["a", "b", "c", "d"]),
-        ip=st.none() | st.sampled_from(["10.0.0.1", "10.0.0.2", "fd00::1"]),
+        ip=st.sampled_from(["10.0.0.1", "10.0.0.1", "fd00::1", None]),
         ports=st.dictionaries(st.sampled_from(["http", "grpc"]), st.integers(8000, 8002)),
         uid=st.sampled_from(["u1", "u2", "u3", "u4", "u5"]),
         ready=st.booleans(),
@@ -154,6 +195,7 @@ pods = st.lists(
         gpus=st.none() | st.integers(0, 2),
         created=st.sampled_from([f"2026-01-0{day}T00:00:00Z" for day in range(1, 4)]),
         leaving=st.booleans(),
+        host_network=st.booleans(),
     ),
     max_size=6,
     unique_by=(lambda each: each.metadata.name, lambda each: each.metadata.uid),
@@ -162,24 +204,42 @@ TARGETS = discovery(targetPorts=[{"name": "http"}, {"number": 8001}])
 
 
 def whatever_holds(finder, seen):
-    """Each endpoint is a living pod's, alone at its address; each that is missing is named; order means nothing."""
+    """Each endpoint is a living pod's, whose address it is; each that is missing is named; order means nothing."""
     result = finder(seen, TARGETS, 4)
     by_uid = {each.metadata.uid: each for each in seen}
-    owners = [by_uid[each.id.partition("@")[2].rpartition(":")[0]] for each in result.endpoints]
+    serving = [by_uid[each.id.partition("@")[2].rpartition(":")[0]] for each in result.endpoints]
     shuffled = random.Random(1).sample(seen, len(seen))
-    accounted = Counter(each.metadata.name for each in owners)
+    accounted = Counter(each.metadata.name for each in serving)
     for each in result.left_out:
         accounted[each.pod] += each.endpoints
     return (
         all(
             each.is_ready and not each.has_ended and not each.is_leaving and each.accelerators((GPU,))
-            for each in owners
+            for each in serving
         )
-        and len({(each.host, each.port) for each in result.endpoints}) == len(result.endpoints)
+        and all(
+            pod is max(claimants(seen, each), key=lambda other: claim(other, each.port))
+            for pod, each in zip(serving, result.endpoints, strict=True)
+        )
         and accounted == Counter({each.metadata.name: expected(each) for each in seen})
         and accounted.keys() == {each.metadata.name for each in seen}
         and finder(shuffled, TARGETS, 4) == result
     )
+
+
+def claimants(seen, endpoint):
+    """The living pods with that address."""
+    return [
+        each
+        for each in seen
+        if each.status.ip == endpoint.host and not each.has_ended and endpoint.port in {each.port_named("http"), 8001}
+    ]
+
+
+def claim(each, port):
+    """Greater is better founded."""
+    named = any(port == other.container_port for other in each.spec.containers[0].ports)
+    return named or not each.spec.host_network, each.metadata.creation_timestamp, each.metadata.uid
 
 
 def expected(each):
@@ -206,6 +266,14 @@ def alive_if_running(seen, settings, slots):
     return find_endpoints(trusting, settings, slots)
 
 
+def among_ready_ones(seen, settings, slots):
+    """As if only pods that are Ready had addresses."""
+    results = [find_endpoints([each for each in seen if each.is_ready], settings, slots)]
+    results += [find_endpoints([each], settings, slots) for each in seen if not each.is_ready]
+    left_out = tuple(sorted(each for result in results for each in result.left_out))
+    return Found(results[0].endpoints, results[0].accelerators, left_out)
+
+
 def silent_of_ports(seen, settings, slots):
     """As if a pod that has one endpoint needed no explanation for another."""
     result = find_endpoints(seen, settings, slots)
@@ -216,10 +284,10 @@ def silent_of_ports(seen, settings, slots):
 class TestWhateverPodsThereAre:
     @given(pods)
     @SEARCH
-    def test_endpoints_are_living_pods_each_alone_at_its_address(self, seen):
+    def test_endpoints_are_living_pods_each_at_an_address_of_its_own(self, seen):
         assert whatever_holds(find_endpoints, seen)
 
-    @pytest.mark.parametrize("broken", [by_order, alive_if_running, silent_of_ports])
+    @pytest.mark.parametrize("broken", [by_order, alive_if_running, among_ready_ones, silent_of_ports])
     def test_that_check_catches_a_finder_that_goes_by_less(self, broken):
         assert find(pods, lambda seen: not whatever_holds(broken, seen), settings=FIND)
 

@@ -1,9 +1,9 @@
 """From pods to endpoints: one for each target port of each pod that can serve, and why the others cannot.
 
 An endpoint's identity is its pod's UID and the port: an address that comes back with another pod is another endpoint.
-What always holds: a pod that was told to end, has ended, or is not Ready gets nothing new; no two endpoints share an
-address, for if two pods claim one, the younger has it; each endpoint that is missing is left out for a reason; the same
-pods, in any order, give the same endpoints.
+What always holds: a pod that was told to end, has ended, or is not Ready gets nothing new; an address is
+one pod's, and if several claim it, the youngest's, whether that can serve yet or not; each endpoint that is missing is
+left out for a reason; the same pods, in any order, give the same endpoints.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from fairpool_gateway.endpoints import EndpointSpec
 NO_ACCELERATOR: Final = "without an accelerator"
 NOT_READY: Final = "not Ready"
 NO_ADDRESS: Final = "without an IP"
-ADDRESS_TAKEN: Final = "whose IP is a younger pod's"
+ADDRESS_TAKEN: Final = "whose address another pod has"
 LEAVING: Final = "about to end"
 ENDED: Final = "ended"
 NO_PORT: Final = "whose port no container names"
@@ -50,12 +50,12 @@ def find_endpoints(pods: Iterable[Pod], settings: DiscoverySettings, slots: int)
     """The endpoints among pods that the selector chose; each gets so many slots."""
     resources = settings.accelerators.resource_names
     required = settings.accelerators.policy == "Require"
+    pods = tuple(pods)
+    owners = _owners(pods, settings.target_ports)
     left_out: list[LeftOut] = []
     endpoints: dict[str, EndpointSpec] = {}
-    addresses: set[tuple[str, int]] = set()
     accelerators = 0
-    # The youngest first, so that it has what is claimed twice.
-    for pod in sorted(pods, key=_age, reverse=True):
+    for pod in pods:
         name, ip = pod.metadata.name, pod.status.ip
         ports, unnamed = _ports(pod, settings.target_ports)
         asked = pod.accelerators(resources)
@@ -65,12 +65,11 @@ def find_endpoints(pods: Iterable[Pod], settings: DiscoverySettings, slots: int)
             left_out.append(LeftOut(why, name, endpoints=awaited))
             continue
         assert ip is not None
-        free = [port for port in ports if (ip, port) not in addresses]
+        own = [port for port in ports if owners[ip, port] == pod.metadata.uid]
         left_out += (LeftOut(NO_PORT, name, port) for port in unnamed)
-        left_out += (LeftOut(ADDRESS_TAKEN, name, str(port)) for port in ports if port not in free)
-        accelerators += asked if free else 0
-        for port in free:
-            addresses.add((ip, port))
+        left_out += (LeftOut(ADDRESS_TAKEN, name, str(port)) for port in ports if port not in own)
+        accelerators += asked if own else 0
+        for port in own:
             identity = f"{name}@{pod.metadata.uid}:{port}"
             endpoints[identity] = EndpointSpec(
                 id=identity,
@@ -85,9 +84,19 @@ def find_endpoints(pods: Iterable[Pod], settings: DiscoverySettings, slots: int)
     return Found(ordered, accelerators, tuple(sorted(left_out)))
 
 
-def _age(pod: Pod) -> tuple[str, str]:
-    """Greater is younger; the uid decides between equals."""
-    return pod.metadata.creation_timestamp or "", pod.metadata.uid
+def _owners(pods: Iterable[Pod], targets: tuple[TargetPortSettings, ...]) -> dict[tuple[str, int], str]:
+    """Whose each address is, by uid: the youngest's of the pods that have not ended, be they Ready or not.
+
+    Only in a node's network do living pods share an IP. There whoever names the port comes before who does not.
+    """
+    claims: dict[tuple[str, int], tuple[bool, str, str]] = {}
+    for pod in pods:
+        if pod.status.ip and not pod.has_ended:
+            for port in _ports(pod, targets)[0]:
+                address = pod.status.ip, port
+                claim = pod.has_to_itself(port), pod.metadata.creation_timestamp or "", pod.metadata.uid
+                claims[address] = max(claims.get(address, claim), claim)
+    return {address: uid for address, (_, _, uid) in claims.items()}
 
 
 def _why_not(pod: Pod, *, lacks_accelerator: bool) -> str | None:

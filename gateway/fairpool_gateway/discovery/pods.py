@@ -51,6 +51,7 @@ class Spec(msgspec.Struct, rename="camel", frozen=True):
 
     containers: list[Container] | None = None
     init_containers: list[Container] | None = None
+    host_network: bool = False
     resource_claims: list[msgspec.Raw] | None = None
 
     def all_containers(self) -> list[Container]:
@@ -104,6 +105,13 @@ class Pod(Thing, frozen=True):
         containers = self.spec.all_containers()
         asked = sum(container.asks_for(resource) for container in containers for resource in resources)
         return asked + len(self.spec.resource_claims or ())
+
+    def has_to_itself(self, port: int) -> bool:
+        """Whether no other living pod listens at this port of its IP, as far as it says."""
+        if not self.spec.host_network:
+            return True
+        ports = (port for container in self.spec.all_containers() for port in container.ports or ())
+        return any(each.container_port == port for each in ports)
 
     def port_named(self, name: str) -> int | None:
         """The number of the port that a container gives this name."""
