@@ -106,6 +106,19 @@ class TestWhatOthersDo:
             lambda found: [port["port"] for port in found["spec"]["ports"]] == [80],
         )
 
+    async def test_an_owner_that_is_taken_away_is_put_back(self, operator, admin, namespace):
+        made = await admin.create(fair_pool(namespace, gateway={"networkPolicy": {}}))
+        every = [*ALWAYS, (NETWORK_POLICY, "llama-fairpool")]
+        for kind, name in every:
+            await eventually(admin, kind, name, namespace, lambda _: True)
+        for kind, name in every:
+            await admin.patch(kind, name, namespace, {"metadata": {"ownerReferences": None}})
+        for kind, name in every:
+            found = await eventually(
+                admin, kind, name, namespace, lambda found: found["metadata"].get("ownerReferences")
+            )
+            assert [each["uid"] for each in found["metadata"]["ownerReferences"]] == [made["metadata"]["uid"]]
+
     async def test_a_field_of_somebody_elses_is_left_alone(self, operator, admin, namespace):
         await admin.create(fair_pool(namespace))
         await eventually(admin, DEPLOYMENT, "llama-fairpool", namespace, lambda _: True)

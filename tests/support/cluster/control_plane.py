@@ -202,6 +202,7 @@ class ControlPlane:
                 "tls-private-key-file": key,
                 "token-auth-file": users,
                 "authorization-mode": "RBAC",
+                "enable-admission-plugins": "OwnerReferencesPermissionEnforcement",  # as OpenShift has it
                 "service-account-issuer": ISSUER,
                 "service-account-key-file": signing,
                 "service-account-signing-key-file": signing,

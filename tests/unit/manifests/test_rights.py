@@ -1,0 +1,87 @@
+"""What the operator may do is what it needs, resource by resource; more has to be written down here too."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import pytest
+from support.manifests import MANIFESTS, documents, made_for, of_kind
+from support.resources import fair_pool
+
+ROLES = documents(MANIFESTS / "base" / "roles.yaml")
+BINDINGS = documents(MANIFESTS / "base" / "bindings.yaml")
+
+KEPT = {"get", "list", "watch", "create", "patch", "delete"}
+"""What is done with the objects of pools: `get` of one that nobody tells of, the rest for the pool's sake."""
+EVERYWHERE = {
+    "fairpool.dev/fairpools": {"list", "watch"},
+    "fairpool.dev/tenantweights": {"list", "watch"},
+    "fairpool.dev/fairpools/status": {"get", "patch"},
+    "fairpool.dev/tenantweights/status": {"patch"},
+    "/secrets": KEPT,
+    "/services": KEPT,
+    "/serviceaccounts": KEPT,
+    "apps/deployments": KEPT,
+    "rbac.authorization.k8s.io/roles": KEPT,
+    "rbac.authorization.k8s.io/rolebindings": KEPT,
+    "networking.k8s.io/networkpolicies": KEPT,
+    "/pods": {"list", "watch"},
+    "/namespaces": {"list", "watch"},
+    "events.k8s.io/events": {"create"},
+}
+BESIDE_IT = {
+    "coordination.k8s.io/leases": {"create"},
+    "coordination.k8s.io/leases/fairpool-operator": {"get", "update"},
+}
+"""Nobody can be allowed to create by name, for the name is not known when that is decided."""
+
+
+def rights(rules):
+    """The verbs of each resource, by its group, and by the one name where they are of that object only."""
+    found = defaultdict(set)
+    for rule in rules:
+        assert rule.keys() <= {"apiGroups", "resources", "resourceNames", "verbs"}
+        for group in rule["apiGroups"]:
+            for resource in rule["resources"]:
+                for name in rule.get("resourceNames", [""]):
+                    found["/".join(filter(None, [f"{group}/{resource}", name]))] |= set(rule["verbs"])
+    return dict(found)
+
+
+class TestTheOperator:
+    def test_has_these_rights_everywhere_and_no_others(self):
+        (role,) = of_kind(ROLES, "ClusterRole")
+        assert rights(role["rules"]) == EVERYWHERE
+
+    def test_has_these_rights_beside_it_and_no_others(self):
+        (role,) = of_kind(ROLES, "Role")
+        assert rights(role["rules"]) == BESIDE_IT
+
+    def test_has_no_other_role_and_nobody_else_has_its_own(self):
+        assert sorted(each["kind"] for each in [*ROLES, *BINDINGS]) == [
+            *("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding", "ServiceAccount")
+        ]
+        for binding in (each for each in BINDINGS if "roleRef" in each):
+            assert binding["subjects"] == [{"kind": "ServiceAccount", "name": "fairpool-operator"}]
+
+    def test_has_every_right_that_it_gives_to_a_gateway(self):
+        given = rights(made_for(fair_pool())["Role"]["rules"])
+        for resource, verbs in given.items():
+            held = [EVERYWHERE[wider] for wider in EVERYWHERE if resource in {wider, wider + "/" + _name(resource)}]
+            assert verbs <= set.union(*held), resource
+
+
+@pytest.mark.parametrize(
+    ("rule", "said"),
+    [
+        ({"apiGroups": [""], "resources": ["pods/exec"], "verbs": ["create"]}, {"/pods/exec": {"create"}}),
+        ({"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}, {"*/*": {"*"}}),
+    ],
+)
+def test_a_right_too_many_would_be_found(rule, said):
+    (role,) = of_kind(ROLES, "ClusterRole")
+    assert rights([*role["rules"], rule]) == EVERYWHERE | said
+
+
+def _name(resource):
+    return resource.rpartition("/")[2]
