@@ -32,6 +32,8 @@ _SERVER_SECONDS: Final = 240
 _CLIENT_SECONDS: Final = 270.0
 """How long one watch may last, by the server's clock and by ours."""
 _STOP_SECONDS: Final = 10.0
+_IDENTITY: Final = "fairpool-operator"
+"""What kopf calls itself among its peers, of which there are none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +92,8 @@ class Watches:
 
     async def _operator(self, stop: threading.Event) -> None:
         scope: dict[str, Any] = {"namespaces": self._namespaces} if self._namespaces else {"clusterwide": True}
+        # Without one kopf looks for names of the user and the host, and ends where the user has none, as in a pod.
+        scope["identity"] = _IDENTITY
         await kopf.operator(registry=self._registry(), settings=self._settings(), stop_flag=stop, **scope)
 
     def _settings(self) -> kopf.OperatorSettings:
