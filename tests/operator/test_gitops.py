@@ -140,4 +140,4 @@ class TestTheScript:
         keys = (f"resource.customizations.health.fairpool.dev_{each}" for each in ("FairPool", "TenantWeight"))
         kinds = {f"{key}=health.lua" for key in keys}
         assert {each for each in generator["files"] if each.endswith("=health.lua")} == kinds
-        assert all(f"--from-file {each}" in text for each in kinds)
+        assert all(f"--from-file {each.replace('=', '=manifests/gitops/')}" in text for each in kinds)

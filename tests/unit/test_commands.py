@@ -1,0 +1,35 @@
+"""Every command in the pages is run by a test, as it is written, or is in a short list of those that cannot be."""
+
+import pytest
+from support.commands import ELSEWHERE, NEEDS_MORE, all_commands, pages_to_run, run_by_a_page
+from support.pages import ROOT, blocks, pages
+
+LANGUAGES = {"sh", "yaml", "python", "nginx", "text"}
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_block_says_what_it_is_so_that_no_command_hides(page):
+    assert {block.language for block in blocks(page)} <= LANGUAGES
+
+
+def test_the_lists_name_commands_that_there_are_each_once():
+    firsts = [block.first for block in all_commands()]
+    for first in [*ELSEWHERE, *NEEDS_MORE]:
+        assert firsts.count(first) == 1
+    assert not ELSEWHERE.keys() & NEEDS_MORE.keys()
+
+
+def test_what_another_test_runs_is_run_by_a_test_that_is_there():
+    for path in ELSEWHERE.values():
+        assert (ROOT / path).exists()
+
+
+def test_what_cannot_be_run_is_the_smallest_part():
+    assert len(NEEDS_MORE) <= len(all_commands()) // 5
+    assert all(NEEDS_MORE.values())
+
+
+def test_all_others_are_run():
+    run = [block for each in (True, False) for found in pages_to_run(with_kubectl=each).values() for block in found]
+    assert sorted(run, key=repr) == sorted(run_by_a_page(), key=repr)
+    assert len(run) + len(ELSEWHERE) + len(NEEDS_MORE) == len(all_commands())
