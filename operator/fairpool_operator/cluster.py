@@ -180,21 +180,17 @@ class Cluster:
         Raises:
             Conflict: `wanted` names a version or a uid, and the object has another by now.
         """
-        metadata = wanted["metadata"]
-        path = kind.path(metadata.get("namespace"), metadata["name"]) + ("/status" if status else "")
-        query = {"fieldManager": MANAGER, "force": "true"}
+        path, query = _path_of(kind, wanted, status=status), {"fieldManager": MANAGER, "force": "true"}
         return await self._write("PATCH", path, wanted, query=query, content="application/apply-patch+yaml")
 
-    async def merge(self, kind: Kind, namespace: str, name: str, patch: Object) -> Object:
+    async def merge(self, kind: Kind, patch: Object, *, status: bool = False) -> Object:
         """Put fields in the place of what is there, whole lists too, whoever set them.
 
         Raises:
             Conflict: the patch names a uid, and the object has another.
         """
-        query = {"fieldManager": MANAGER}
-        return await self._write(
-            "PATCH", kind.path(namespace, name), patch, query=query, content="application/merge-patch+json"
-        )
+        path, query = _path_of(kind, patch, status=status), {"fieldManager": MANAGER}
+        return await self._write("PATCH", path, patch, query=query, content="application/merge-patch+json")
 
     async def create(self, kind: Kind, wanted: Object) -> Object:
         """Make an object that is not there yet.
@@ -211,9 +207,7 @@ class Cluster:
         Raises:
             Conflict: there is a newer one.
         """
-        metadata = wanted["metadata"]
-        path = kind.path(metadata.get("namespace"), metadata["name"])
-        return await self._write("PUT", path, wanted, query={"fieldManager": MANAGER})
+        return await self._write("PUT", _path_of(kind, wanted), wanted, query={"fieldManager": MANAGER})
 
     async def delete(self, kind: Kind, namespace: str | None, name: str, uid: str) -> None:
         """Remove this very object; one that is gone, or of another uid, is none of ours."""
@@ -257,6 +251,11 @@ class Cluster:
         return _checked(method, path, response.status, text)
 
 
+def _path_of(kind: Kind, resource: Object, *, status: bool = False) -> str:
+    metadata = resource["metadata"]
+    return kind.path(metadata.get("namespace"), metadata["name"]) + ("/status" if status else "")
+
+
 def _checked(method: str, path: str, status: int, text: bytes) -> Object:
     """What the server answered.
 
@@ -275,17 +274,18 @@ def _checked(method: str, path: str, status: int, text: bytes) -> Object:
             raise ClusterUnavailable(f"{method} {path}: the answer is not JSON") from None
     if 200 <= status < 300:
         return answer
-    said = f"{method} {path}: {answer.get('message', status)}"
+    words = str(answer.get("message", status))
+    said = f"{method} {path}: {words}"
     match status:
         case 404:
-            raise NotThere(said)
+            raise NotThere(said, words)
         case 409:
-            raise Conflict(said)
+            raise Conflict(said, words)
         case 401 | 403:
-            raise Forbidden(said)
+            raise Forbidden(said, words)
         case 429:
-            raise ClusterUnavailable(said)
+            raise ClusterUnavailable(said, words)
         case _ if 400 <= status < 500:
-            raise RejectedByServer(said)
+            raise RejectedByServer(said, words)
         case _:
-            raise ClusterUnavailable(said)
+            raise ClusterUnavailable(said, words)

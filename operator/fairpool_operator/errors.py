@@ -8,6 +8,7 @@ Every `Refused` maps to exactly one condition reason. Messages tell the reader w
         Invalid             fields that are each right do not go together
         ConfigTooLarge      what it makes does not fit into one Secret
         NameTaken           an object that is not the pool's has the name of one of its own
+        ObjectRefused       the API server does not take an object that the pool needs
         NotAllowed          the pool does not take tenants from this namespace
         Conflicted          an older TenantWeight is for the same tenant
         ReferenceRefused    what it names cannot be used
@@ -51,7 +52,11 @@ class NoResource(OperatorError):
 
 
 class ClusterError(OperatorError):
-    """A request to the API server did not succeed."""
+    """A request to the API server did not succeed. `answer`: its own words, where it gave any."""
+
+    def __init__(self, message: str, answer: str = "") -> None:
+        super().__init__(message)
+        self.answer = answer
 
 
 class ClusterUnavailable(ClusterError):
@@ -117,6 +122,12 @@ class NameTaken(Refused):
     """An object that is not the pool's has the name of one of its own."""
 
     reason = "NameTaken"
+
+
+class ObjectRefused(Refused):
+    """The API server does not take an object that the pool needs: a field is wrong, a quota is used up, a policy."""
+
+    reason = "ObjectRefused"
 
 
 class NotAllowed(Refused):

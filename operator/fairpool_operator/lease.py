@@ -5,7 +5,8 @@ his own. Whoever does not hold it takes it once it stayed unchanged for its dura
 it stops writing when two thirds of the duration have passed since he *sent* the renewal that succeeded last. The
 server accepts a change of the version that was looked at only, so of two that take it at once one succeeds. What
 always holds, if clocks run equally fast within a third: nobody takes it while the holder still writes. The third is
-also what a request that was sent in the last moment has to end in.
+also what a request that was sent in the last moment has to end in. (But if somebody deletes it, and a process that
+never saw it starts before its holder makes it again, a third of the duration later at most, both write for that time.)
 
 `Claim` is the pure part, which is told the time; `Leadership` speaks with the server.
 """
@@ -61,6 +62,14 @@ class Claim:
             self._seen, self._seen_at = seen, now
             self._seen_for = float(spec.get("leaseDurationSeconds") or 0)
         return holder in {"", self.identity} or now >= self._seen_at + self._seen_for
+
+    def may_make(self, now: float) -> bool:
+        """Whether a Lease that is not there may be made.
+
+        Its holder may not have missed it yet: whoever saw it held waits as if it had been renewed just now.
+        """
+        holder, _ = self._seen
+        return self.may_take({"holderIdentity": holder, "leaseDurationSeconds": self._seen_for}, now)
 
 
 class Leadership:
@@ -140,6 +149,8 @@ class Leadership:
         if lease is None:
             lease = await self._cluster.get(LEASE, namespace, name)
         if lease is None:
+            if not held and not self._claim.may_make(sent):
+                return
             fresh = {
                 "apiVersion": LEASE.api_version,
                 "kind": LEASE.name,

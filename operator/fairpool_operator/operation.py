@@ -94,7 +94,7 @@ class _Operation:
         self._reconciler = Reconciler(
             cluster,
             self._store,
-            Settings(options.gateway_image, options.image_pull_policy, sees_namespaces=not options.namespaces),
+            Settings(options.gateway_image, options.image_pull_policy, frozenset(options.namespaces)),
             self._look_at,
             identity=options.identity,
         )

@@ -3,19 +3,21 @@
 What always holds: a look can be broken off anywhere and begun again; it ends with everything as wanted or with an
 error; where nothing differs nothing is written. A pool's objects are there before anything is said about them, so a
 status never runs ahead of the cluster; an Event is told before the status after which it would not be told any more.
+What the server refuses is in the way of nothing else, is said in a condition, and is an error in the end.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final
 
 from fairpool_operator.cluster import EVENT, FAIR_POOL, OWNED, TENANT_WEIGHT, Cluster, Kind
-from fairpool_operator.compile import Apply, Event, Settings, changes, compile_pool
+from fairpool_operator.compile import Apply, Changes, Event, Settings, changes, compile_pool
 from fairpool_operator.differences import excerpt
-from fairpool_operator.errors import Conflict, Forbidden, NotThere, RejectedByServer
+from fairpool_operator.errors import ClusterError, Conflict, Forbidden, NotThere, RejectedByServer
 from fairpool_operator.store import Store
 from fairpool_operator.view import Object, Owned, PoolKey, View
 
@@ -59,21 +61,35 @@ class Reconciler:
         if await self._meet_strangers(compiled.objects, view):
             view = self._store.view(key)
             compiled = compile_pool(view, self._settings, now)
-        wanted = changes(compiled, view)
-        for each in wanted.applies:
-            await self._apply(each, key)
-        for removal in wanted.removals:
-            await self._cluster.delete(_KINDS[removal.kind], removal.namespace, removal.name, removal.uid)
+        problems: list[ClusterError] = []
+        if rejections := await self._write_objects(changes(compiled, view), key, problems):
+            compiled = compile_pool(replace(view, rejections=rejections), self._settings, now)
         for event in compiled.events:
             await self._tell(event)
+        wanted = changes(compiled, view)
         for tenant in wanted.tenant_statuses:
-            await self._say(TENANT_WEIGHT, tenant.body())
+            await self._say(TENANT_WEIGHT, tenant.body(), problems)
         if wanted.pool_status is not None:
-            await self._say(FAIR_POOL, wanted.pool_status.body())
+            await self._say(FAIR_POOL, wanted.pool_status.body(), problems)
+        if problems:
+            raise problems[0]
         waits = [_STRANGER_SECONDS] if _strangers(view) else []
         if compiled.changes_at is not None:
             waits.append(max(0.0, (compiled.changes_at - now).total_seconds()))
         return min(waits, default=None)
+
+    async def _write_objects(self, wanted: Changes, key: PoolKey, problems: list[ClusterError]) -> dict[str, str]:
+        """Write what differs; what the server does not take keeps nothing else from being written, and is returned."""
+        rejections = {}
+        for each in wanted.applies:
+            try:
+                await self._apply(each, key)
+            except (Forbidden, RejectedByServer) as problem:
+                problems.append(problem)
+                rejections[each.wanted["kind"]] = problem.answer
+        for removal in wanted.removals:
+            await self._cluster.delete(_KINDS[removal.kind], removal.namespace, removal.name, removal.uid)
+        return rejections
 
     async def _meet_strangers(self, wanted: Iterable[Object], view: View) -> bool:
         """Ask for what nobody tells of: objects that are not labelled as the pool's, under the names that it needs.
@@ -100,36 +116,41 @@ class Reconciler:
 
     async def _apply(self, change: Apply, key: PoolKey) -> None:
         kind = _KINDS[change.wanted["kind"]]
-        metadata = dict(change.wanted["metadata"])
+        identity = {name: change.wanted["metadata"][name] for name in ("namespace", "name")}
         if change.uid is not None:
-            metadata["uid"] = change.uid
-        log.info("pool %s: %s %s, at %s", key, kind.name, metadata["name"], ", ".join(change.paths[:8]))
-        wanted = {**change.wanted, "metadata": metadata}
-        try:
-            found = await self._cluster.apply(kind, wanted)
-        except RejectedByServer:
-            if change.uid is None:
-                raise
-            # An item that somebody added to a list can make ours impossible, such as a second port of the same name.
-            patch = excerpt(change.wanted, change.paths)
-            patch["metadata"] = {**patch.get("metadata", {}), "uid": change.uid}
-            await self._cluster.merge(kind, metadata["namespace"], metadata["name"], patch)
-            found = await self._cluster.apply(kind, wanted)
-        self._learn(kind.name, found)
+            identity["uid"] = change.uid
+        log.info("pool %s: %s %s, at %s", key, kind.name, identity["name"], ", ".join(change.paths[:8]))
+        wanted = {**change.wanted, "metadata": {**change.wanted["metadata"], **identity}}
+        patch = excerpt(change.wanted, change.paths)
+        patch["metadata"] = {**patch.get("metadata", {}), **identity}
+        self._learn(kind.name, await self._put(kind, wanted, patch))
 
-    async def _say(self, kind: Kind, body: Object) -> None:
+    async def _say(self, kind: Kind, body: Object, problems: list[ClusterError]) -> None:
         """Write a status; a resource that is gone, or another of its name, is none that it is about."""
         try:
-            self._learn(kind.name, await self._cluster.apply(kind, body, status=True))
+            self._learn(kind.name, await self._put(kind, body, body, status=True))
         except (NotThere, Conflict) as problem:
             log.info("nothing to say it about any more: %s", problem)
+        except (Forbidden, RejectedByServer) as problem:
+            problems.append(problem)
+
+    async def _put(self, kind: Kind, wanted: Object, patch: Object, *, status: bool = False) -> Object:
+        """Apply; where that is refused, put `patch` in the place of what is there, and apply then."""
+        try:
+            return await self._cluster.apply(kind, wanted, status=status)
+        except RejectedByServer:
+            # What somebody added to a list can make ours impossible: a second port of its name, too many conditions.
+            if "uid" not in wanted["metadata"]:
+                raise
+            await self._cluster.merge(kind, patch, status=status)
+            return await self._cluster.apply(kind, wanted, status=status)
 
     def _learn(self, kind: str, found: Object) -> None:
         """An answer may hold edits that no watch has told of yet: whom they concern is looked at again."""
         self._touched(self._store.put(kind, found))
 
     async def _tell(self, event: Event) -> None:
-        """Tell people; an Event that was told before is not told again, and none keeps a pool from being served."""
+        """Tell people; an Event that was told before is not told again, and none that is refused is in the way."""
         metadata = event.metadata
         body = {
             "apiVersion": EVENT.api_version,
@@ -154,7 +175,7 @@ class Reconciler:
             await self._cluster.create(EVENT, body)
         except Conflict:
             return
-        except (Forbidden, NotThere) as problem:
+        except (Forbidden, NotThere, RejectedByServer) as problem:
             log.warning("an Event could not be told: %s", problem)
 
 

@@ -7,7 +7,7 @@ import json
 import pytest
 from support.cluster.client import Kind
 from support.compiling import SmallCluster
-from support.resources import fair_pool, secret, tenant_weight
+from support.resources import fair_pool, pem, secret, tenant_weight
 
 from fairpool_operator.differences import MANAGER, difference
 from fairpool_operator.view import PoolKey, hashed, read_owned
@@ -55,7 +55,7 @@ EVERYTHING = {
         },
     },
 }
-PEM = "-----BEGIN CERTIFICATE-----"
+PEM, KEY = pem("CERTIFICATE"), pem("PRIVATE KEY")
 
 
 def pool_in(namespace, **spec):
@@ -66,7 +66,7 @@ def pool_in(namespace, **spec):
         tenant_weight(namespace=namespace, poolRef={"name": "llama"}),
         secret("engine-ca", namespace, use="engine", **{"ca.crt": PEM}),
         secret("engine-key", namespace, use="engine", api_key="k"),
-        secret("certificate", namespace, use="tls", **{"tls.crt": PEM, "tls.key": PEM}),
+        secret("certificate", namespace, use="tls", **{"tls.crt": PEM, "tls.key": KEY}),
         key=PoolKey(namespace, "llama"),
     )
 

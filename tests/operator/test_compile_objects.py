@@ -11,7 +11,7 @@ import json
 import pytest
 from pydantic.alias_generators import to_snake
 from support.compiling import SmallCluster, message, states
-from support.resources import SMALLEST, fair_pool, gateway_pod, metadata, secret, tenant_weight
+from support.resources import SMALLEST, fair_pool, gateway_pod, metadata, pem, secret, tenant_weight
 
 from fairpool_gateway.config import PoolConfig, load
 from fairpool_operator.resources import FairPoolSpec
@@ -101,7 +101,7 @@ class TestTheConfiguration:
         }
         config = SmallCluster(
             fair_pool(endpoints=endpoints),
-            secret("ca", use="engine", **{"root.pem": "-----BEGIN C"}),
+            secret("ca", use="engine", **{"root.pem": pem("CERTIFICATE")}),
             secret("key", use="engine", token="k"),
         ).compiled().config  # fmt: skip
         found = config.discovery
@@ -152,7 +152,7 @@ class TestTheDeployment:
 
     def test_mounts_just_the_keys_that_the_pool_names(self):
         engine_key = secret("engine-key", use="engine", api_key="k", other="x")
-        certificate = secret("certificate", use="tls", **{"tls.crt": "-----BEGIN C", "tls.key": "-----BEGIN K"})
+        certificate = secret("certificate", use="tls", **{"tls.crt": pem("CERTIFICATE"), "tls.key": pem("PRIVATE KEY")})
         spec = {"endpoints": {**SMALLEST, "credentialRef": {"name": "engine-key"}}, "gateway": {"tls": {"certificateRef": {"name": "certificate"}}}}  # fmt: skip
         template = made(engine_key, certificate, **spec)["Deployment"]["spec"]["template"]
         volumes = {each["name"]: each["secret"] for each in template["spec"]["volumes"]}

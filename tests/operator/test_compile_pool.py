@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 from support.compiling import NOW, SmallCluster, message, states
-from support.resources import SMALLEST, fair_pool, gateway_pod, secret, tenant_weight
+from support.resources import SMALLEST, fair_pool, gateway_pod, pem, secret, tenant_weight
 
 SERVING = {
     "Accepted": ("True", "Accepted"),
@@ -71,7 +71,7 @@ class TestFromTheFirstMoment:
         assert states(said)["Stalled"] == ("True", "PoolNotFound")
 
 
-PEM = "-----BEGIN CERTIFICATE-----"
+PEM, KEY = pem("CERTIFICATE"), pem("PRIVATE KEY")
 TLS = {**SMALLEST, "tls": {"caCertificateRef": {"name": "ca"}, "serverName": "engine.local"}}
 CREDENTIAL = {**SMALLEST, "credentialRef": {"name": "engine-key"}}
 CERTIFICATE = {"tls": {"certificateRef": {"name": "certificate"}}}
@@ -84,14 +84,23 @@ class TestReferences:
         ("spec", "secrets", "reason", "said"),
         [
             ({"endpoints": CREDENTIAL}, [], "SecretNotFound",
-             "kubectl label secret -n inference engine-key fairpool.dev/keys=engine"),
+             "kubectl label --overwrite secret -n inference engine-key fairpool.dev/keys=engine"),
             ({"endpoints": CREDENTIAL}, [secret("engine-key", api_key="k")], "SecretNotFound", "for another use"),
             ({"endpoints": CREDENTIAL}, [secret("engine-key", "team", use="engine", api_key="k")], "SecretNotFound",
              "Secret inference/engine-key is not there"),
             ({"endpoints": CREDENTIAL}, [secret("engine-key", use="engine", other="k")], "KeyNotFound", "there: other."),
             ({"endpoints": CREDENTIAL}, [secret("engine-key", use="engine", api_key=" \n")], "KeyUnusable", "is empty"),
             ({"endpoints": CREDENTIAL}, [secret("engine-key", use="engine", api_key=SPACED)], "KeyUnusable", "in a header"),
-            ({"endpoints": TLS}, [secret("ca", use="engine", **{"ca.crt": "DER"})], "KeyUnusable", "is not PEM"),
+            ({"endpoints": TLS}, [secret("ca", use="engine", **{"ca.crt": "DER"})], "KeyUnusable", "no certificate"),
+            ({"endpoints": TLS}, [secret("ca", use="engine", **{"ca.crt": KEY})], "KeyUnusable", "no certificate"),
+            ({"endpoints": TLS}, [secret("ca", use="engine", **{"ca.crt": PEM[:40]})], "KeyUnusable", "no certificate"),
+            ({"endpoints": TLS}, [secret("ca", use="engine", **{"ca.crt": PEM.replace("TUlJ", "T")})], "KeyUnusable", ""),
+            (
+                {"gateway": CERTIFICATE},
+                [secret("certificate", use="tls", **{"tls.crt": PEM, "tls.key": pem("ENCRYPTED PRIVATE KEY")})],
+                "KeyUnusable",
+                "encrypted",
+            ),
             ({"gateway": CERTIFICATE}, [secret("certificate", use="tls", **{"tls.crt": PEM})], "KeyNotFound", "tls.key"),
             ({"authentication": PROXY}, [], "SecretNotFound", "proxy fairpool.dev/keys=true"),
             ({"authentication": PROXY}, [secret("proxy", credential=SPACED)], "KeyUnusable", "in a header"),
@@ -110,8 +119,8 @@ class TestReferences:
         ("spec", "secrets"),
         [
             ({"endpoints": CREDENTIAL}, [secret("engine-key", use="engine", api_key="k\n")]),
-            ({"endpoints": TLS}, [secret("ca", use="engine", **{"ca.crt": f"{PEM}\n"})]),
-            ({"gateway": CERTIFICATE}, [secret("certificate", use="tls", **{"tls.crt": PEM, "tls.key": PEM})]),
+            ({"endpoints": TLS}, [secret("ca", use="engine", **{"ca.crt": f"Certificate:\n  Version: 3\n{PEM}{PEM}"})]),
+            ({"gateway": CERTIFICATE}, [secret("certificate", use="tls", **{"tls.crt": PEM, "tls.key": KEY})]),
             ({"authentication": PROXY}, [secret("proxy", credential="k")]),
         ],
     )

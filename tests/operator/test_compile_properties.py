@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from support.compiling import NOW, SETTINGS, SmallCluster
 from support.config import digest_of
 from support.crd_strategies import by_name, crowds, tenant_weights, worlds
+from support.resources import NAMESPACE
 
 from fairpool_gateway.config import KeySettings, ProxyCredentialSettings
 from fairpool_operator.compile import changes, compile_pool, keys, pool_status, references, tenants
@@ -92,15 +93,15 @@ CHECKS = [
 
 
 def nobody_is_harmed_by(newcomer, world):
-    """What a newcomer is or does changes nothing for those that are older, nor for anybody if it is refused."""
+    """What a newcomer is or does changes nothing for those that come first, nor for anybody if it is refused."""
     before = SmallCluster(*world)
     after = SmallCluster(*world, newcomer)
     was, now = _told(before), _told(after)
     uid = newcomer["metadata"]["uid"]
     is_refused = uid not in now or now[uid].weight is None
-    born = _age(newcomer)
+    place = _place(newcomer)
     for each in (each for each in world if each["kind"] == "TenantWeight" and each["metadata"]["uid"] in was):
-        if is_refused or _age(each) < born:
+        if is_refused or _place(each) < place:
             assert now[each["metadata"]["uid"]] == was[each["metadata"]["uid"]]
     if is_refused:
         assert after.compiled().config == before.compiled().config
@@ -130,9 +131,10 @@ def _told(cluster):
     return {each.metadata.uid: each.status for each in cluster.compiled().tenant_statuses}
 
 
-def _age(weight):
+def _place(weight):
+    """Who comes first: those of the pool's namespace, then the older."""
     metadata = weight["metadata"]
-    return metadata["creationTimestamp"], metadata["namespace"], metadata["name"]
+    return metadata["namespace"] != NAMESPACE, metadata["creationTimestamp"], metadata["namespace"], metadata["name"]
 
 
 newcomers = tenant_weights(names=st.sampled_from(["newcomer", "0-first-by-name"]))

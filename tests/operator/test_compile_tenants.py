@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from support.compiling import NOW, SmallCluster, message, states
 from support.config import digest_of
 from support.resources import fair_pool, gateway_pod, namespace, secret, tenant_weight
+
+from fairpool_operator.compile import Settings
+from fairpool_operator.compile.events import events
+from fairpool_operator.resources import Condition
 
 ALL = {"allowedTenants": {"namespaces": {"from": "All"}, "maxWeight": 300}}
 CHOSEN = {"namespaces": {"from": "Selector", "selector": {"matchLabels": {"shares": "llama"}}}}
@@ -89,7 +94,7 @@ class TestConsent:
 
     def test_cannot_be_told_by_labels_that_the_operator_must_not_see(self):
         settings = SmallCluster().settings
-        blind = type(settings)(settings.gateway_image, sees_namespaces=False)
+        blind = type(settings)(settings.gateway_image, namespaces=frozenset({"inference"}))
         cluster = SmallCluster(fair_pool(allowedTenants=CHOSEN), tenant_weight("a", "team"), settings=blind)
         assert "this operator's role does not let it read" in message(said_of(cluster, "a"), "Accepted")
 
@@ -138,10 +143,44 @@ class TestConflicts:
         assert states(said_of(cluster, "a"))["Stalled"] == ("True", "KeyNotUnique")
         assert "TenantWeight inference/search's" in message(said_of(cluster, "a"), "ResolvedRefs")
 
+    def test_over_a_key_go_to_the_pools_own_namespace_before_any_other(self):
+        mine = [{"name": "k", "digest": digest_of("mine")}]
+        cluster = cluster_of(tenant_weight("thief", "team", apiKeys=mine), younger("search", apiKeys=mine), **ALL)
+        assert keys(cluster) == {"k": digest_of("mine")}
+        assert keys(cluster, "team/thief") == {}
+        assert states(said_of(cluster, "thief"))["ResolvedRefs"] == ("False", "KeyNotUnique")
+
     def test_over_a_key_are_not_won_by_one_that_is_refused(self):
         mine = [{"name": "k", "digest": digest_of("mine")}]
         cluster = cluster_of(tenant_weight("thief", "team", apiKeys=mine), younger("search", apiKeys=mine))
         assert keys(cluster) == {"k": digest_of("mine")}
+
+
+class TestAPoolThatIsNotThere:
+    def test_is_to_be_made_where_the_operator_would_see_it(self):
+        cluster = SmallCluster(tenant_weight())
+        assert "There is no FairPool inference/llama. Create it" in message(said_of(cluster), "ResolvedRefs")
+
+    def test_may_be_where_the_operator_does_not_look(self):
+        settings = Settings("fairpool:test", namespaces=frozenset({"team"}))
+        cluster = SmallCluster(tenant_weight("search", "team"), settings=settings)
+        assert "does not look at namespace inference" in message(said_of(cluster), "ResolvedRefs")
+
+
+class TestEvents:
+    def test_have_a_name_and_a_note_that_the_server_takes_whatever_the_resource_is_called(self):
+        (event,) = cluster_of(tenant_weight("a" * 199 + "-" + "b" * 40, "team")).compiled().events
+        assert re.fullmatch(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", event.name)
+        told = Condition(
+            type="GatewayAvailable",
+            status="False",
+            observed_generation=1,
+            last_transition_time="2026-05-01T12:00:00Z",
+            reason="GatewayFailed",
+            message="禁止" * 300,
+        )
+        (event,) = events("FairPool", event.metadata, [told], [])
+        assert 1000 < len(event.message.encode()) <= 1024
 
 
 class TestKeys:

@@ -41,6 +41,21 @@ class TestAClaim:
         assert claim.holds(109.9)
         assert not claim.holds(110.0)
 
+    def test_makes_a_lease_that_nobody_made_yet(self):
+        assert Claim("me").may_make(0.0)
+
+    def test_makes_one_that_vanished_only_after_its_holder_must_have_missed_it(self):
+        claim = Claim("me")
+        assert not claim.may_take(SPEC, 100.0)
+        assert not claim.may_make(114.0)
+        assert not claim.may_make(128.9)
+        assert claim.may_make(129.0)
+
+    def test_makes_its_own_again_at_once(self):
+        claim = Claim("other")
+        assert claim.may_take(SPEC, 100.0)
+        assert claim.may_make(100.1)
+
     def test_that_may_be_lost_holds_nothing(self):
         claim = Claim("me")
         claim.renewed(100.0)

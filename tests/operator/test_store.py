@@ -119,6 +119,16 @@ class TestTheNewest:
         assert store.put("Secret", secret("search-key", api_key="k")) == {LLAMA}
 
 
+class TestAClusterThatWasSetBack:
+    def test_is_followed_by_the_next_list(self):
+        old, new, made_since = tenant_weight(weight=3), tenant_weight(weight=7), tenant_weight("b")
+        store = store_of(TenantWeight=[new, made_since])
+        assert store.remove("TenantWeight", made_since) == {LLAMA}
+        assert store.put("TenantWeight", old) == frozenset()
+        assert store.replace("TenantWeight", [old, made_since], store.begin()) == {LLAMA}
+        assert weights_in(store) == [("b", None), ("search", 3)]
+
+
 class TestWhatNoListHolds:
     def test_stays_until_it_is_known_to_be_gone(self):
         service = {"kind": "Service", "metadata": metadata("llama-fairpool", labels={"app": "somebody-elses"})}
@@ -147,7 +157,7 @@ def told(events, table_class=Table):
             case "put":
                 list(table.put(payload, moment))
             case "remove":
-                list(table.remove(payload))
+                list(table.remove(payload, moment))
             case "list":
                 list(table.replace(payload, begun, moment))
     return {name[1]: table.get(name) for name in table.names()}
@@ -187,8 +197,8 @@ class TestLateLists:
 
     def test_would_undo_it_in_a_table_that_forgets_what_was_deleted(self):
         class Forgetful(Table):
-            def remove(self, resource):
-                yield from super().remove(resource)
+            def remove(self, resource, at):
+                yield from super().remove(resource, at)
                 self._gone.clear()
 
         assert _is_ever_wrong(Forgetful)

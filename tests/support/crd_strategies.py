@@ -16,7 +16,7 @@ import yaml
 from hypothesis import strategies as st
 from support.config import digest_of
 from support.definition_walks import matching
-from support.resources import NAMESPACE, fair_pool, gateway_pod, metadata, namespace, secret, tenant_weight
+from support.resources import NAMESPACE, fair_pool, gateway_pod, metadata, namespace, pem, secret, tenant_weight
 
 _DIRECTORY = Path(__file__).parents[2] / "crds"
 _DEEPEST = 4
@@ -36,7 +36,8 @@ SECRET_VALUES = {
     "padded": "sk-secret-padded\n",
     "spaced": "sk-secret two",
     "empty": " ",
-    "pem": "-----BEGIN sk-secret-pem",
+    "certificate": pem("CERTIFICATE", "sk-secret-certificate"),
+    "key": pem("PRIVATE KEY", "sk-secret-private-key"),
 }
 
 _BY_PATH: dict[str, st.SearchStrategy[Any]] = {
@@ -186,7 +187,7 @@ def tenant_weights(draw: st.DrawFn, names: st.SearchStrategy[str] = NAMES) -> An
     }
 
 
-_values = st.sampled_from([*SECRET_VALUES, "good", "good", "pem", "pem"]).map(SECRET_VALUES.get)
+_values = st.sampled_from([*SECRET_VALUES, "good", "good", "certificate", "key"]).map(SECRET_VALUES.get)
 _secrets = st.builds(
     lambda name, where, use, values: secret(name, where, use=use, **values),
     NAMES,

@@ -13,6 +13,11 @@ SMALLEST = {"selector": {"matchLabels": {"app": "vllm"}}, "targetPorts": [{"numb
 _versions = itertools.count(1000)
 
 
+def pem(label: str, comment: str = "") -> str:
+    """A block that says it is such, with something in it."""
+    return f"{comment}\n-----BEGIN {label}-----\nTUlJ\nQg==\n-----END {label}-----\n"
+
+
 def metadata(name: str, namespace: str | None = NAMESPACE, **fields: Any) -> dict[str, Any]:
     """What the server keeps of any resource; each call makes a newer version of it."""
     return {

@@ -68,7 +68,7 @@ class Event:
     def name(self) -> str:
         """What the Event is called: the same for the same reason, so that the API server refuses to have it twice."""
         told = f"{self.metadata.uid}/{self.metadata.generation}/{self.reason}"
-        return f"{self.metadata.name[:200]}.{hashlib.sha256(told.encode()).hexdigest()[:16]}"
+        return f"{self.metadata.name[:200].rstrip('.-')}.{hashlib.sha256(told.encode()).hexdigest()[:16]}"
 
 
 @dataclass(frozen=True, slots=True)

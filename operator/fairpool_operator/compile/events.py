@@ -16,7 +16,7 @@ from fairpool_operator.resources import Condition, Metadata
 
 _ACTED_UPON: Final = frozenset({FAILED, STUCK})
 _LONGEST: Final = 1024
-"""Characters in an Event's note."""
+"""Bytes in an Event's note."""
 
 
 def events(kind: str, metadata: Metadata, after: Iterable[Condition], before: Iterable[Condition]) -> Iterator[Event]:
@@ -25,8 +25,12 @@ def events(kind: str, metadata: Metadata, after: Iterable[Condition], before: It
     for each in filter(_needs_somebody, after):
         if (each.reason, each.observed_generation) not in said:
             said.add((each.reason, each.observed_generation))
-            message = each.message if len(each.message) <= _LONGEST else each.message[: _LONGEST - 4] + " ..."
-            yield Event(kind, metadata, each.reason, message)
+            yield Event(kind, metadata, each.reason, _cut(each.message))
+
+
+def _cut(message: str) -> str:
+    text = message.encode()
+    return message if len(text) <= _LONGEST else text[: _LONGEST - 4].decode(errors="ignore") + " ..."
 
 
 def _needs_somebody(condition: Condition) -> bool:

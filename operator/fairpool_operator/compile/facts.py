@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fairpool_operator.compile.config import Packed
 from fairpool_operator.compile.ownership import Ownership, Standing
 from fairpool_operator.compile.references import References
-from fairpool_operator.errors import ConfigTooLarge, NameTaken, Refused
+from fairpool_operator.errors import ConfigTooLarge, NameTaken, ObjectRefused, Refused
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +18,7 @@ class Facts:
         references: what its references came to.
         refused: why it is refused.
         taken: why the names of its objects cannot be had.
+        rejected: why the API server does not take its objects.
         owners: whose those objects are.
         packed: its configuration; None where the last one stays.
     """
@@ -25,6 +26,7 @@ class Facts:
     references: References
     refused: Refused | None
     taken: NameTaken | None
+    rejected: ObjectRefused | None
     owners: Ownership
     packed: Packed | None
 
@@ -44,4 +46,6 @@ class Facts:
         """Whether the gateway is not there, and somebody has to do something before it is made."""
         if self.owners.of("Deployment") is not Standing.ABSENT:
             return False
-        return self.taken is not None or self.changes_nothing or not self.gateway_may_run
+        if self.taken is not None or self.rejected is not None:
+            return True
+        return self.changes_nothing or not self.gateway_may_run

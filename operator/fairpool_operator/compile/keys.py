@@ -1,7 +1,8 @@
 """The keys of one TenantWeight: which are good, and what is wrong with the others.
 
-What always holds: a key is one tenant's only, and the older TenantWeight keeps it; one bad key takes no other with it;
-a key that ended stays in the configuration, where its end is, so that time alone never changes what gateways get.
+What always holds: a key is one tenant's only, and whose TenantWeight comes first keeps it; one bad key takes no other
+with it; a key that ended stays in the configuration, where its end is, so that time alone never changes what gateways
+get.
 """
 
 from __future__ import annotations
@@ -49,8 +50,8 @@ def keys_of(weight: TenantWeight, view: View, taken: Mapping[str, str], now: dat
             digest = _digest(weight, key, view)
             if digest in taken:
                 raise KeyNotUnique(
-                    f"Key {key.name} is also the older TenantWeight {taken[digest]}'s, which keeps it. Remove it here, "
-                    "and give this tenant a key of its own."
+                    f"Key {key.name} is also TenantWeight {taken[digest]}'s, which keeps it, being older or of the "
+                    "pool's own namespace. Remove it here, and give this tenant a key of its own."
                 )
             end = key.not_after and format_instant(key.not_after)
             settings.append(KeySettings(name=key.name, digest=digest, not_after=end))
@@ -73,7 +74,7 @@ def _digest(weight: TenantWeight, key: ApiKey, view: View) -> str:
     namespace = weight.metadata.namespace
     try:
         value = value_of(view, namespace, reference.name, reference.key, KEYS)
-        fit_for(value, f"Secret {namespace}/{reference.name}, key {reference.key}", is_pem=False)
+        fit_for(value, f"Secret {namespace}/{reference.name}, key {reference.key}")
     except ReferenceRefused as problem:
         raise type(problem)(f"Key {key.name}: {problem}") from None
     assert value.digest is not None

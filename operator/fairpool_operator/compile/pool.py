@@ -24,9 +24,9 @@ from fairpool_operator.compile.tenant_status import InForce, pool_not_found, ten
 from fairpool_operator.compile.tenants import Judged, judge
 from fairpool_operator.compile.unread import unread_pool, unread_weight
 from fairpool_operator.compile.wanted import kinds_of, removals_of, wanted
-from fairpool_operator.errors import Refused
+from fairpool_operator.errors import ObjectRefused, Refused
 from fairpool_operator.resources import FairPool
-from fairpool_operator.view import View
+from fairpool_operator.view import View, object_name
 
 
 def compile_pool(view: View, settings: Settings, now: datetime) -> Compiled:
@@ -37,7 +37,7 @@ def compile_pool(view: View, settings: Settings, now: datetime) -> Compiled:
         said = PoolStatus(view.unread_pool.metadata, unread_pool(view.unread_pool, now))
         compiled = Compiled(pool_status=said, events=_pool_events(view, said))
     else:
-        compiled = _without_pool(view, now)
+        compiled = _without_pool(view, settings, now)
     unread = tuple(TenantStatus(each.metadata, unread_weight(each, now)) for each in view.unread_weights)
     told = (*compiled.events, *_tenant_events(view, unread))
     return replace(compiled, tenant_statuses=(*compiled.tenant_statuses, *unread), events=told)
@@ -50,7 +50,7 @@ def _with_pool(pool: FairPool, view: View, settings: Settings, now: datetime) ->
     judged = judge(pool, view, settings, now)
     packed, refused = _packed(pool, references, judged)
     owners = ownership(pool, view)
-    facts = Facts(references, refused, taken(pool, view, owners, kinds_of(pool)), owners, packed)
+    facts = Facts(references, refused, taken(pool, view, owners, kinds_of(pool)), _rejected(view), owners, packed)
     said = PoolStatus(pool.metadata, pool_status(pool, view, facts, judged, now))
     tenants = _tenant_statuses(pool, view, facts, judged, now)
     ends = [each.keys.next_end for each in judged if each.keys.next_end is not None]
@@ -79,6 +79,16 @@ def _packed(pool: FairPool, references: References, judged: Sequence[Judged]) ->
         return None, refused
 
 
+def _rejected(view: View) -> ObjectRefused | None:
+    if not view.rejections:
+        return None
+    said = " ".join(f"{kind} {object_name(kind, view.key.name)}: {words}" for kind, words in view.rejections.items())
+    return ObjectRefused(
+        f"The API server does not take what the pool needs. {said} Correct the pool, or what in the cluster forbids "
+        "it, or delete an object that cannot be changed; it is tried again every minute."
+    )
+
+
 def _tenant_statuses(
     pool: FairPool, view: View, facts: Facts, judged: Sequence[Judged], now: datetime
 ) -> tuple[TenantStatus, ...]:
@@ -90,7 +100,7 @@ def _tenant_statuses(
 
 
 def _refusals(pool: FairPool, facts: Facts, judged: Sequence[Judged]) -> Iterator[Refusal]:
-    for problem in (facts.refused, facts.taken, *facts.references.problems):
+    for problem in (facts.refused, facts.taken, facts.rejected, *facts.references.problems):
         if problem is not None:
             yield Refusal("FairPool", pool.metadata, problem)
     for each in judged:
@@ -98,14 +108,15 @@ def _refusals(pool: FairPool, facts: Facts, judged: Sequence[Judged]) -> Iterato
         yield from (Refusal("TenantWeight", each.resource.metadata, problem) for problem in problems)
 
 
-def _without_pool(view: View, now: datetime) -> Compiled:
+def _without_pool(view: View, settings: Settings, now: datetime) -> Compiled:
     weights = [
         each
         for each in sorted(view.weights, key=lambda each: each.metadata.age)
         if each.metadata.deletion_timestamp is None
     ]
-    statuses = tuple(TenantStatus(each.metadata, without_pool(each, view.key, now)) for each in weights)
-    refusals = tuple(Refusal("TenantWeight", each.metadata, pool_not_found(view.key)) for each in weights)
+    problem = pool_not_found(view.key, settings)
+    statuses = tuple(TenantStatus(each.metadata, without_pool(each, problem, now)) for each in weights)
+    refusals = tuple(Refusal("TenantWeight", each.metadata, problem) for each in weights)
     return Compiled(tenant_statuses=statuses, refusals=refusals, events=_tenant_events(view, statuses))
 
 

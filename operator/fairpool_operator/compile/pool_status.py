@@ -1,7 +1,8 @@
 """What is said about a pool.
 
-What always holds: only a refused spec, a name that is taken or a reference that cannot be used stalls a pool; one
-without endpoints is healthy (it is scaled to zero). What its gateway says counts only while that gateway is there.
+What always holds: only a refused spec or object, a name that is taken or a reference that cannot be used stalls a
+pool; one without endpoints is healthy (it is scaled to zero). What its gateway says counts only while that gateway is
+there.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def pool_status(pool: FairPool, view: View, facts: Facts, tenants: Iterable[Judg
 
 
 def _accepted(facts: Facts, tenants: int) -> Finding:
-    refused = facts.refused or facts.taken
+    refused = facts.refused or facts.taken or facts.rejected
     if refused is not None:
         return Finding(ACCEPTED, holds=False, reason=refused.reason, message=str(refused))
     share = "1 tenant shares" if tenants == 1 else f"{tenants} tenants share"

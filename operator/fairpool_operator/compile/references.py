@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import Enum
 from typing import Final
 
 from fairpool_gateway.config import ProxyCredentialSettings
@@ -17,6 +18,32 @@ from fairpool_operator.view import ENGINE, KEYS, LABEL, TLS, Value, View
 
 TLS_CERTIFICATE: Final = "tls.crt"
 TLS_KEY: Final = "tls.key"
+
+
+_CERTIFICATES: Final = frozenset({"CERTIFICATE", "X509 CERTIFICATE", "TRUSTED CERTIFICATE"})
+_PRIVATE_KEYS: Final = frozenset({"PRIVATE KEY", "RSA PRIVATE KEY", "EC PRIVATE KEY"})
+
+
+class Form(Enum):
+    """What a value has to be, in the words of an advice."""
+
+    HEADER = (
+        "cannot be sent in a header. Put there one line of at most 8,192 printable ASCII characters without spaces."
+    )
+    CERTIFICATES = "holds no certificate in PEM. Put there one that begins with -----BEGIN CERTIFICATE-----."
+    PRIVATE_KEY = (
+        "holds no private key in PEM, or an encrypted one. Put there one that begins with -----BEGIN PRIVATE KEY-----."
+    )
+
+    def is_of(self, value: Value) -> bool:
+        """Whether the value is so."""
+        match self:
+            case Form.HEADER:
+                return value.fits_a_header
+            case Form.CERTIFICATES:
+                return not value.blocks.isdisjoint(_CERTIFICATES)
+            case Form.PRIVATE_KEY:
+                return not value.blocks.isdisjoint(_PRIVATE_KEYS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +57,10 @@ class References:
 def resolve(pool: FairPool, view: View) -> References:
     """Look at every Secret that the pool names."""
     problems: list[ReferenceRefused] = []
-    for name, key, use, is_pem, field in _needed(pool):
+    for name, key, use, form, field in _needed(pool):
         try:
             value = value_of(view, pool.metadata.namespace, name, key, use)
-            fit_for(value, f"Secret {pool.metadata.namespace}/{name}, key {key}", is_pem=is_pem)
+            fit_for(value, f"Secret {pool.metadata.namespace}/{name}, key {key}", form)
         except ReferenceRefused as problem:
             problems.append(problem.at(*field))
     proxy_credential = None
@@ -55,7 +82,7 @@ def value_of(view: View, namespace: str, name: str, key: str, use: str) -> Value
     if secret is None:
         raise SecretNotFound(
             f"Secret {namespace}/{name} is not there, or not labelled for this use. Create it, or label it: "
-            f"kubectl label secret -n {namespace} {name} {LABEL}={use}"
+            f"kubectl label --overwrite secret -n {namespace} {name} {LABEL}={use}"
         )
     if secret.use != use:
         raise SecretNotFound(
@@ -68,35 +95,30 @@ def value_of(view: View, namespace: str, name: str, key: str, use: str) -> Value
     return secret.values[key]
 
 
-def fit_for(value: Value, where: str, *, is_pem: bool) -> None:
-    """Whether a value can be sent in a header, or be read as certificates.
+def fit_for(value: Value, where: str, form: Form = Form.HEADER) -> None:
+    """Whether a value is what it has to be.
 
     Raises:
-        KeyUnusable: it cannot.
+        KeyUnusable: it is not.
     """
     if value.is_empty:
         raise KeyUnusable(f"{where}: is empty. Put the value there.")
-    if is_pem and not value.is_pem:
-        raise KeyUnusable(f"{where}: is not PEM. Put there what begins with -----BEGIN.")
-    if not is_pem and not value.fits_a_header:
-        raise KeyUnusable(
-            f"{where}: cannot be sent in a header. Put there one line of at most 8,192 printable ASCII characters "
-            "without spaces."
-        )
+    if not form.is_of(value):
+        raise KeyUnusable(f"{where}: {form.value}")
 
 
-def _needed(pool: FairPool) -> Iterator[tuple[str, str, str, bool, tuple[str, ...]]]:
-    """The name, the key and the use of each Secret that is mounted, whether it has to be PEM, and who names it."""
+def _needed(pool: FairPool) -> Iterator[tuple[str, str, str, Form, tuple[str, ...]]]:
+    """The name, the key and the use of each Secret that is mounted, what it has to hold, and who names it."""
     endpoints, tls = pool.spec.endpoints, pool.spec.gateway.tls
     if endpoints.tls is not None:
         authority = endpoints.tls.ca_certificate_ref
-        yield authority.name, authority.key, ENGINE, True, ("endpoints", "tls", "caCertificateRef")
+        yield authority.name, authority.key, ENGINE, Form.CERTIFICATES, ("endpoints", "tls", "caCertificateRef")
     if endpoints.credential_ref is not None:
         credential = endpoints.credential_ref
-        yield credential.name, credential.key, ENGINE, False, ("endpoints", "credentialRef")
+        yield credential.name, credential.key, ENGINE, Form.HEADER, ("endpoints", "credentialRef")
     if tls is not None:
-        for key in (TLS_CERTIFICATE, TLS_KEY):
-            yield tls.certificate_ref.name, key, TLS, True, ("gateway", "tls", "certificateRef")
+        for key, form in ((TLS_CERTIFICATE, Form.CERTIFICATES), (TLS_KEY, Form.PRIVATE_KEY)):
+            yield tls.certificate_ref.name, key, TLS, form, ("gateway", "tls", "certificateRef")
 
 
 def _proxy_credential(pool: FairPool, view: View) -> ProxyCredentialSettings | None:
@@ -111,6 +133,6 @@ def _proxy_credential(pool: FairPool, view: View) -> ProxyCredentialSettings | N
 
 def _digest(view: View, namespace: str, name: str, key: str) -> str:
     value = value_of(view, namespace, name, key, KEYS)
-    fit_for(value, f"Secret {namespace}/{name}, key {key}", is_pem=False)
+    fit_for(value, f"Secret {namespace}/{name}, key {key}")
     assert value.digest is not None
     return value.digest

@@ -12,6 +12,7 @@ from datetime import datetime
 
 from fairpool_operator.compile.aspects import ACCEPTED, PROGRAMMED, RESOLVED, STALLING
 from fairpool_operator.compile.config import digest
+from fairpool_operator.compile.settings import Settings
 from fairpool_operator.compile.tenants import Judged
 from fairpool_operator.errors import PoolNotFound, Refused
 from fairpool_operator.resources import Condition, Finding, TenantWeight, TenantWeightStatus, conditions, summarise
@@ -43,16 +44,19 @@ def tenant_status(judged: Judged, key: PoolKey, in_force: InForce, now: datetime
     )
 
 
-def pool_not_found(key: PoolKey) -> PoolNotFound:
+def pool_not_found(key: PoolKey, settings: Settings) -> PoolNotFound:
     """Why nothing is made of a TenantWeight whose pool is not there."""
+    again = "or make this TenantWeight again with another spec.poolRef."
     return PoolNotFound(
-        f"There is no FairPool {key}. Create it, or make this TenantWeight again with another spec.poolRef.", "poolRef"
+        f"There is no FairPool {key}. Create it, {again}"
+        if settings.looks_at(key.namespace)
+        else f"This operator does not look at namespace {key.namespace}: ask those who run it to let it, {again}",
+        "poolRef",
     )
 
 
-def without_pool(resource: TenantWeight, key: PoolKey, now: datetime) -> TenantWeightStatus:
+def without_pool(resource: TenantWeight, problem: PoolNotFound, now: datetime) -> TenantWeightStatus:
     """What is to be said about a TenantWeight whose pool is not there."""
-    problem = pool_not_found(key)
     found = (
         Finding(ACCEPTED, holds=None, reason="Pending", message="It is looked at once its pool is there."),
         Finding(RESOLVED, holds=False, reason=problem.reason, message=str(problem)),

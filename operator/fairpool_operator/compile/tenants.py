@@ -1,8 +1,9 @@
-"""Who shares a pool: each TenantWeight judged, the oldest first.
+"""Who shares a pool: each TenantWeight judged, those of the pool's namespace first, the oldest first among them.
 
-What always holds: no TenantWeight can harm another that is older. Two for one tenant, or two with one key: the older
-has it, the newer is told so. From another namespace a tenant needs the pool's consent, and its weight is capped by the
-pool; its name begins with its namespace, so it can be taken for nobody else.
+What always holds: no TenantWeight can harm one of the pool's own namespace, nor one that is older, unless it is of that
+namespace itself. Two for one tenant, or two with one key: the first by that order has it, the other is told so. From
+another namespace a tenant needs the pool's consent, and its weight is capped by the pool; its name begins with its
+namespace, so it can be taken for nobody else.
 """
 
 from __future__ import annotations
@@ -40,11 +41,12 @@ class Judged:
 
 
 def judge(pool: FairPool, view: View, settings: Settings, now: datetime) -> tuple[Judged, ...]:
-    """Every TenantWeight of the pool but those being deleted, the oldest first."""
+    """Every TenantWeight of the pool but those being deleted, in the order in which they come first."""
     owners: dict[str, TenantWeight] = {}
     taken: dict[str, str] = {}
     judged = []
-    for weight in sorted(view.weights, key=lambda each: each.metadata.age):
+    home = pool.metadata.namespace
+    for weight in sorted(view.weights, key=lambda each: (each.metadata.namespace != home, each.metadata.age)):
         if weight.metadata.deletion_timestamp is not None:
             continue
         try:

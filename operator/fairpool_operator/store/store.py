@@ -80,7 +80,8 @@ class Store:
 
     def remove(self, kind: str, resource: Mapping[str, Any]) -> Touched:
         """This very object is gone; another of its name is not."""
-        return self._touched(kind, lambda table: table.remove(resource))
+        self._moment += 1
+        return self._touched(kind, lambda table: table.remove(resource, self._moment))
 
     def replace(self, kind: str, resources: Iterable[Mapping[str, Any]], begun: int) -> Touched:
         """All objects of a kind, by a list that was begun at the moment that `begin` gave."""

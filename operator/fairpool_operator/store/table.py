@@ -1,16 +1,18 @@
 """Objects of one kind by name, as new as the newest that was told of them.
 
 Lists and events arrive in any order: an event may be older than a list, a list older than the events that arrived while
-it was read, and what a watch missed is in neither. What always holds: an older version never replaces a newer one; what
-was deleted never comes back but as another object, or as a newer version (an object also leaves a watch when it loses
-its labels); what a list lacks is gone, unless it was told of after the list was begun, or would not be in any list.
+it was read, and what a watch missed is in neither. What always holds: a list counts over whatever was told before it
+was begun, so it also follows a cluster that was set back to an older state; else an older version never replaces a
+newer one, and what was deleted never comes back but as another object, or as a newer version (an object also leaves a
+watch when it loses its labels). What a list lacks is gone, unless it was told of after the list was begun, or would be
+in no list.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 Name = tuple[str, str]
 """A namespace ("" for an object that is in none) and a name."""
@@ -35,6 +37,14 @@ class _Entry(Generic[T]):
     found: T
 
 
+class _Gone(NamedTuple):
+    version: int
+    told_at: int
+
+
+_NEVER: Final = _Gone(-1, -1)
+
+
 class Table(Generic[T]):
     """One kind. `read` makes of an object what is kept of it, or None where it is of no interest.
 
@@ -47,8 +57,8 @@ class Table(Generic[T]):
         self._read = read
         self._is_listed = is_listed
         self._entries: dict[Name, _Entry[T]] = {}
-        self._gone: dict[str, int] = {}
-        self._gone_longer: dict[str, int] = {}
+        self._gone: dict[str, _Gone] = {}
+        self._gone_longer: dict[str, _Gone] = {}
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -62,15 +72,17 @@ class Table(Generic[T]):
         """Every name that is known."""
         return self._entries.keys()
 
-    def put(self, resource: Mapping[str, Any], at: int) -> Iterator[Change[T]]:
-        """An object is as `resource` says; told at a moment that only ever grows."""
+    def put(self, resource: Mapping[str, Any], at: int, begun: int = -1) -> Iterator[Change[T]]:
+        """An object is as `resource` says; told at a moment that only ever grows, by a list that was `begun` then."""
         name, uid, version = _identity(resource)
         known = self._entries.get(name)
         if known is not None and (known.uid, known.version) == (uid, version):
             self._entries[name] = _Entry(uid, version, at, known.found)
             return
-        gone = self._gone.get(uid, self._gone_longer.get(uid, -1))
-        if version <= gone or (known is not None and 0 <= version < known.version):
+        gone = self._gone.get(uid, self._gone_longer.get(uid, _NEVER))
+        if version <= gone.version and gone.told_at > begun:
+            return
+        if known is not None and 0 <= version < known.version and known.told_at > begun:
             return
         found = self._read(resource)
         if found is None:
@@ -81,13 +93,13 @@ class Table(Generic[T]):
         if before != found:
             yield Change(name, before, found)
 
-    def remove(self, resource: Mapping[str, Any]) -> Iterator[Change[T]]:
-        """This very object is gone."""
+    def remove(self, resource: Mapping[str, Any], at: int) -> Iterator[Change[T]]:
+        """This very object is gone; told at a moment that only ever grows."""
         name, uid, version = _identity(resource)
         known = self._entries.get(name)
-        self._gone[uid] = max(version, self._gone.get(uid, -1))
+        self._bury(uid, version, at)
         if known is not None and known.uid == uid:
-            yield self._forget(name, known)
+            yield self._forget(name, known, at)
 
     def replace(self, resources: Iterable[Mapping[str, Any]], begun: int, at: int) -> Iterator[Change[T]]:
         """A list that was begun at a moment: all that there is."""
@@ -95,20 +107,23 @@ class Table(Generic[T]):
         for resource in resources:
             name, uid, _ = _identity(resource)
             listed.add((name, uid))
-            yield from self.put(resource, at)
+            yield from self.put(resource, at, begun)
         vanished = [
             (name, entry)
             for name, entry in self._entries.items()
             if (name, entry.uid) not in listed and entry.told_at <= begun and self._is_listed(entry.found)
         ]
         for name, entry in vanished:
-            yield self._forget(name, entry)
+            yield self._forget(name, entry, at)
         self._gone, self._gone_longer = {}, self._gone
 
-    def _forget(self, name: Name, entry: _Entry[T]) -> Change[T]:
+    def _forget(self, name: Name, entry: _Entry[T], at: int) -> Change[T]:
         del self._entries[name]
-        self._gone[entry.uid] = max(entry.version, self._gone.get(entry.uid, -1))
+        self._bury(entry.uid, entry.version, at)
         return Change(name, entry.found, None)
+
+    def _bury(self, uid: str, version: int, at: int) -> None:
+        self._gone[uid] = _Gone(max(version, self._gone.get(uid, _NEVER).version), at)
 
 
 def _identity(resource: Mapping[str, Any]) -> tuple[Name, str, int]:

@@ -22,19 +22,27 @@ ENGINE: Final = "engine"
 TLS: Final = "tls"
 
 _FIT_FOR_A_HEADER: Final = re.compile(rb"[\x21-\x7e]{1,8192}")
-_PEM: Final = b"-----BEGIN "
+_BLOCK: Final = re.compile(rb"-----BEGIN ([A-Z0-9 ]{1,40})-----([A-Za-z0-9+/=\s]+)-----END \1-----")
+"""One block of PEM; whatever stands between blocks is comment (RFC 7468, section 5.2)."""
 _COPY: Final = "kubectl.kubernetes.io/last-applied-configuration"
 """An annotation in which kubectl keeps a second copy of everything, values too."""
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """What is known of one value, space around it left out: whether there is any, a header can hold it, it is PEM."""
+    """What is known of one value, space around it left out.
+
+    Attributes:
+        digest: its own, of a key only.
+        is_empty: whether there is none.
+        fits_a_header: whether it can be sent in one.
+        blocks: what its blocks of PEM say that they are, such as CERTIFICATE.
+    """
 
     digest: str | None
     is_empty: bool
     fits_a_header: bool
-    is_pem: bool
+    blocks: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +87,15 @@ def _value(value: bytes, *, is_key: bool) -> Value:
         digest=_digest(value) if is_key else None,
         is_empty=not value,
         fits_a_header=bool(_FIT_FOR_A_HEADER.fullmatch(value)),
-        is_pem=value.startswith(_PEM),
+        blocks=frozenset(label.decode() for label, text in _BLOCK.findall(value) if _is_base64(text)),
     )
+
+
+def _is_base64(text: bytes) -> bool:
+    try:
+        return bool(base64.b64decode(b"".join(text.split()), validate=True))
+    except (binascii.Error, ValueError):
+        return False
 
 
 def _decoded(value: str | None) -> bytes:

@@ -61,6 +61,7 @@ class View:
         namespaces: the labels of the namespaces of its TenantWeights, as far as they are known.
         owned: what is there by the names of the pool's own objects, by kind; not necessarily the pool's.
         pods: the pods of its gateway.
+        rejections: what the API server said to objects of the pool that were just applied and not taken, by kind.
     """
 
     key: PoolKey
@@ -72,6 +73,7 @@ class View:
     namespaces: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     owned: Mapping[str, Owned] = field(default_factory=dict)
     pods: tuple[GatewayPod, ...] = ()
+    rejections: Mapping[str, str] = field(default_factory=dict)
 
 
 def read_pod(resource: Mapping[str, Any]) -> GatewayPod:

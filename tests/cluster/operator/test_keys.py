@@ -47,7 +47,7 @@ class TestAKey:
         told = await eventually(
             admin, TENANT_WEIGHT, "search", namespace, says("ResolvedRefs", "False", "SecretNotFound")
         )
-        assert f"kubectl label secret -n {namespace} only" in condition(told, "Ready")["message"]
+        assert f"kubectl label --overwrite secret -n {namespace} only" in condition(told, "Ready")["message"]
         await eventually(admin, SECRET, CONFIG, namespace, keys_are())
         await admin.create(key_secret(namespace, "only", "second"))
         await eventually(admin, SECRET, CONFIG, namespace, keys_are("second"))

@@ -24,7 +24,7 @@ from fairpool_operator.reconcile import REPORTER, Reconciler
 from fairpool_operator.store import Store
 from fairpool_operator.view import PoolKey
 
-SETTINGS = Settings("fairpool:test", None, sees_namespaces=False)
+SETTINGS = Settings("fairpool:test", namespaces=frozenset({"inference"}))
 _LOOKS = 8
 """After so many looks at one pool an operator that is not at rest will never be."""
 
