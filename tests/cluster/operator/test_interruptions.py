@@ -142,8 +142,8 @@ class StatusFirst(Reconciler):
     async def _apply(self, change, key):
         self.later.append((change, key))
 
-    async def _say(self, kind, body):
-        await super()._say(kind, body)
+    async def _say(self, kind, body, problems):
+        await super()._say(kind, body, problems)
         while kind is SAID_OF_POOL and self.later:
             await super()._apply(*self.later.pop(0))
 
