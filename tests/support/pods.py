@@ -1,5 +1,6 @@
 """Pods as the API server would have them, and as the gateway reads them."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -8,6 +9,19 @@ from fairpool_gateway.config import DiscoverySettings
 from fairpool_gateway.discovery import Pod
 
 GPU = "nvidia.com/gpu"
+
+
+def container(
+    gpus: int | str | None = 1, *, ports: dict[str, int] | None = None, sidecar: bool = False
+) -> dict[str, Any]:
+    """A container, or an init container: one that runs on if it is a `sidecar`."""
+    return {
+        "name": "engine",
+        "image": "engine",
+        "ports": [{"name": name, "containerPort": number} for name, number in (ports or {}).items()],
+        "resources": {} if gpus is None else {"limits": {GPU: str(gpus)}, "requests": {GPU: str(gpus)}},
+        **({"restartPolicy": "Always"} if sidecar else {}),
+    }
 
 
 def pod_document(
@@ -20,6 +34,7 @@ def pod_document(
     ready: bool = True,
     phase: str = "Running",
     gpus: int | str | None = 1,
+    init: Sequence[dict[str, Any]] = (),
     claims: int = 0,
     created: str = "2026-01-01T00:00:00Z",
     leaving: bool = False,
@@ -27,8 +42,6 @@ def pod_document(
     labels: dict[str, str] | None = None,
 ) -> dict[str, Any]:
     """A pod whose container names its port `http`, or its `ports` as they say; None leaves a thing out."""
-    named = {"http": port} if ports is None else ports
-    resources = {} if gpus is None else {"limits": {GPU: str(gpus)}, "requests": {GPU: str(gpus)}}
     document: dict[str, Any] = {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -39,14 +52,8 @@ def pod_document(
             "labels": {"app": "vllm", **(labels or {})},
         },
         "spec": {
-            "containers": [
-                {
-                    "name": "engine",
-                    "image": "engine",
-                    "ports": [{"name": name, "containerPort": number} for name, number in named.items()],
-                    "resources": resources,
-                }
-            ]
+            "containers": [container(gpus, ports={"http": port} if ports is None else ports)],
+            "initContainers": list(init),
         },
         "status": {
             "phase": phase,

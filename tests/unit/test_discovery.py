@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 from hypothesis import HealthCheck, Phase, find, given, settings
 from hypothesis import strategies as st
-from support.pods import GPU, discovery, pod
+from support.pods import GPU, container, discovery, pod
 
 from fairpool_gateway.config import SelectorSettings
 from fairpool_gateway.discovery import Found, find_endpoints, found
@@ -54,7 +54,7 @@ class TestAPodThatCanServe:
             ({"gpus": 8}, 8),
             ({"gpus": None, "claims": 2}, 2),
             ({"gpus": 4, "claims": 1}, 5),
-            ({"gpus": "1k"}, 1),
+            ({"gpus": None, "init": [container(2)]}, 2),
         ],
     )
     def test_has_accelerators_by_request_or_by_claim(self, fields, accelerators):

@@ -3,7 +3,7 @@
 The report is applied to the status, in a name of its own, when it has changed and at most once a second. Two gateways
 may report while one takes over from the other, so each also looks from time to time whether the last word is its own;
 one that leaves says nothing more. What always holds: no failure to report touches what is served, and it is logged
-once.
+once; whatever pods and engines say of themselves, the API server takes the report.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ log = logging.getLogger(__name__)
 MANAGER: Final = "fairpool-gateway"
 MOST_MODELS: Final = 64
 MOST_CHARACTERS: Final = 1024
+MOST_ACCELERATORS: Final = 2**31 - 1
 _API: Final = "fairpool.dev/v1alpha1"
 _PAUSE: Final = 1.0
 _LONGEST_PAUSE: Final = 60.0
@@ -60,7 +61,7 @@ def report_of(gateway: Gateway, pod_uid: str) -> Report:
         endpoints_ready=sum(not endpoint.is_out for endpoint in endpoints),
         endpoints_total=len(endpoints) if found is None else found.total,
         endpoints_draining=sum(endpoint.spec.draining for endpoint in endpoints),
-        accelerators=0 if found is None else found.accelerators,
+        accelerators=0 if found is None else min(found.accelerators, MOST_ACCELERATORS),
         models=list(gateway.models[:MOST_MODELS]),
         left_out=left_out(gateway),
     )

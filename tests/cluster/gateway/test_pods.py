@@ -4,6 +4,7 @@ import asyncio
 
 import openai
 from support.cluster.gateway import readiness
+from support.cluster.pods import GPU
 from support.config import key_of
 from support.scripted_endpoint import until
 
@@ -40,6 +41,16 @@ class TestWhichPodsAreEndpoints:
                 ),
             }
             await readiness(gateway, lambda status, detail: status == 200 and detail["leftOut"] == said["leftOut"])
+
+    async def test_is_reported_whatever_they_ask_for(self, pool, pods, start):
+        """Of init containers only the most counts, and a number that the status cannot hold is the greatest it can."""
+        asks = {"name": "prepares", "image": "p", "resources": {"limits": {GPU: "3"}, "requests": {GPU: "3"}}}
+        await pods.serve("gpu-0", "sim", gpus=2, spec={"initContainers": [asks]})
+        await pool.write()
+        async with start():
+            await pool.reports(lambda said: (said["endpointsReady"], said["accelerators"]) == (1, 3))
+            await pods.add("greedy-0", gpus=9_999_999_999)
+            await pool.reports(lambda said: (said["endpointsTotal"], said["accelerators"]) == (2, 2**31 - 1))
 
     async def test_changes_with_them(self, pool, pods, start, ask):
         await pool.write()

@@ -8,13 +8,13 @@ import logging
 import pytest
 from support.api_server import ApiServer
 from support.config import pool_config
-from support.pods import discovery, pod_document
+from support.pods import discovery, pod, pod_document
 from support.scripted_endpoint import until
 
 from fairpool_gateway.app import report
 from fairpool_gateway.app.gateway import Gateway
-from fairpool_gateway.app.report import MOST_CHARACTERS, MOST_MODELS, Reporter, report_of
-from fairpool_gateway.discovery import PodFollower
+from fairpool_gateway.app.report import MOST_ACCELERATORS, MOST_CHARACTERS, MOST_MODELS, Reporter, report_of
+from fairpool_gateway.discovery import PodFollower, find_endpoints
 
 PATH = "/apis/fairpool.dev/v1alpha1/namespaces/inference/fairpools/llama/status"
 
@@ -104,6 +104,10 @@ class TestTheReport:
         made = report_of(gateway, "uid-1")
         assert (made.endpoints_total, made.endpoints_ready) == (3, 2)
         assert made.left_out == "1 endpoint ejected, to be tried again: a:9000"
+
+    async def test_counts_no_more_accelerators_than_it_may(self, gateway):
+        gateway.found = find_endpoints([pod(gpus=9_999_999_999)], discovery(), 4)
+        assert report_of(gateway, "uid-1").accelerators == MOST_ACCELERATORS
 
 
 class TestWhoHasTheLastWord:
