@@ -12,7 +12,7 @@ import pytest
 from support.processes import descendants, held, until
 
 from fairpool_lab.cli import main
-from fairpool_lab.commands import demo
+from fairpool_lab.demo import show
 from fairpool_lab.errors import Interrupted
 
 FAIRPOOL = Path(sys.executable).with_name("fairpool")
@@ -28,7 +28,7 @@ def test_what_is_no_command_ends_with_status_2_and_the_usage(arguments, capsys):
     assert capsys.readouterr().err.startswith("usage: fairpool")
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["demo", "--help"], ["lab", "gap", "--help"]])
+@pytest.mark.parametrize("arguments", [["--help"], ["demo", "--help"], ["up", "--help"], ["lab", "gap", "--help"]])
 def test_every_command_explains_itself(arguments, capsys):
     with pytest.raises(SystemExit) as ended:
         main(arguments)
@@ -54,7 +54,7 @@ def test_a_signal_is_told_in_the_status_as_shells_expect_it(monkeypatch, ended_b
     def demonstrate(*_: object) -> int:
         raise ended_by
 
-    monkeypatch.setattr(demo, "demonstrate", demonstrate)
+    monkeypatch.setattr(show, "demonstrate", demonstrate)
     assert main(["demo"]) == status
 
 

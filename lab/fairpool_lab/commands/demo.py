@@ -9,22 +9,8 @@ not be had; 128 and more: a signal ended it. No process is left behind in any ca
 from __future__ import annotations
 
 import argparse
-import tempfile
 from pathlib import Path
 from typing import Final
-
-from rich.console import Console
-
-from fairpool_lab import traces
-from fairpool_lab.demo import runs, scenario
-from fairpool_lab.demo.outcome import Outcome, verdict
-from fairpool_lab.demo.picture import draw
-from fairpool_lab.demo.report import table, verdict_lines
-from fairpool_lab.demo.scenario import Scenario
-from fairpool_lab.errors import OutputInvalid
-from fairpool_lab.processes import run as run_processes
-
-_WIDTH_OF_A_FILE = 160
 
 HELP: Final = "real traffic through the real gateway, once in arrival order and once fair"
 
@@ -37,48 +23,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run both orders and compare; returns the exit status."""
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=_WIDTH_OF_A_FILE)
-    return demonstrate(scenario.of_trace(traces.read(traces.EXCERPT)), options.out, console)
+    # Here, for a client and a library for pictures take a second to load, and other commands need neither.
+    from fairpool_lab import traces  # noqa: PLC0415
+    from fairpool_lab.demo import scenario, show  # noqa: PLC0415
 
-
-def demonstrate(chosen: Scenario, out: Path, console: Console) -> int:
-    """Run a scenario in both orders and compare; returns the exit status."""
-    _make(out)
-    slots = chosen.config.slots.per_endpoint
-    console.print(
-        f"{len(chosen.trace)} requests of {len(chosen.weights)} tenants, {chosen.compression:g} times faster than "
-        f"they were recorded, on {chosen.engines} engines with {slots} slots each.\n{traces.WEIGHT_RULE}"
-    )
-    arrival, fair = run_processes(runs.both(chosen, out, console))
-    holds = judge(arrival, fair, console)
-    picture = out / "picture.svg"
-    draw((arrival, fair), picture)
-    paths = [f"picture       {picture}  (open it in a browser)"]
-    paths += [f"decision log  {run_of.path}  (fairpool lab gap {run_of.path})" for run_of in (arrival, fair)]
-    console.print("\n".join(paths), markup=False, highlight=False, soft_wrap=True)
-    return 0 if holds else 1
-
-
-def judge(arrival: Outcome, fair: Outcome, console: Console) -> bool:
-    """Print what two runs showed, and the verdict; returns whether it holds."""
-    for run_of in (arrival, fair):
-        console.print(table(run_of))
-        for error in sorted(set(run_of.lost)):
-            console.print(f"  lost in {run_of.order}: {error}", markup=False)
-    checks = verdict(arrival, fair)
-    console.print("By use: in tokens that the engines counted, where the others are in charges.\n")
-    console.print("Verdict, from the decision logs alone", style="bold")
-    console.print(verdict_lines(checks), "")
-    return all(check.holds for check in checks)
-
-
-def _make(out: Path) -> None:
-    """Make the directory, or say at once that nothing can be written there."""
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=out):
-            pass
-    except OSError as error:
-        raise OutputInvalid(f"{out} is no directory that can be written to: {error.strerror}") from error
+    chosen = scenario.of_trace(traces.read(traces.EXCERPT))
+    return show.demonstrate(chosen, options.out, show.terminal())

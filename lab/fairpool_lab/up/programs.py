@@ -64,7 +64,7 @@ def gateway(
     output: Path,
     *arguments: str,
     module: str = "fairpool_gateway",
-    drain_seconds: int = 0,
+    drain_seconds: int = 5,
     heard: Callable[[str], None] | None = None,
 ) -> Program:
     """A gateway, which has so many seconds to finish what waits and runs at the end."""

@@ -21,10 +21,10 @@ from fairpool_gateway.configwatch import read
 from fairpool_gateway.decision_log import Complete
 from fairpool_lab import traces
 from fairpool_lab.cli import main
-from fairpool_lab.commands.demo import demonstrate
 from fairpool_lab.demo import runs, scenario
 from fairpool_lab.demo.outcome import outcome, verdict
 from fairpool_lab.demo.scenario import Scenario
+from fairpool_lab.demo.show import demonstrate
 from fairpool_lab.errors import NothingToServe, ProcessFailed
 
 TRACE = traces.read(traces.EXCERPT)[:60]

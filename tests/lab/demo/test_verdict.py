@@ -10,8 +10,8 @@ import pytest
 from rich.console import Console
 from support.outcomes import ANSWERS, WEIGHTS, in_miniature
 
-from fairpool_lab.commands.demo import judge
 from fairpool_lab.demo.outcome import Outcome, outcome, verdict
+from fairpool_lab.demo.show import judge
 
 FAIR_GAP, ARRIVAL_GAP, SHARES, TOGETHER, THROUGHPUT, LOST = range(6)
 
