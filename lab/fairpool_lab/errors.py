@@ -13,7 +13,7 @@ Messages are written for whoever typed the command.
       ProcessFailed        a process that a command runs did not start, or ended too early
       OutputInvalid        nothing can be written where a command was told to
       Interrupted          a signal ended the command; all that it had started has ended too
-      MachineLacks         a program or a core that a benchmark needs
+      MachineLacks         a program, a library or a core that a command needs
       FaultUnknown         a fault was asked for that no engine knows
       Refusal              what a simulated engine answers instead of tokens: one HTTP status, one body
 """
@@ -76,7 +76,7 @@ class Interrupted(LabError):
 
 
 class MachineLacks(LabError):
-    """A benchmark needs a program or a core that this machine lacks; says how to get it."""
+    """A command needs a program, a library or a core that this machine lacks; says how to get it."""
 
 
 class FaultUnknown(LabError):

@@ -3,39 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from pydantic import ValidationError
-
-from fairpool_gateway.config.problems import describe
 from fairpool_lab.up.secrets import problems_of
+from fairpool_operator.definitions import definitions
 from fairpool_operator.manifests import Steps
-from fairpool_operator.resources.fairpool import FairPoolSpec
-from fairpool_operator.resources.part import Part
-from fairpool_operator.resources.tenantweight import TenantWeightSpec
-
-_SPECS: Mapping[str, type[Part]] = {"FairPool": FairPoolSpec, "TenantWeight": TenantWeightSpec}
+from fairpool_operator.validate.causes import rendered
+from fairpool_operator.validate.server import check
 
 
-def refusals(resource: Mapping[str, Any]) -> Iterator[tuple[Steps, str]]:
-    """Why it would be refused, if so: the field, and what is wrong with it."""
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One resource: what is wrong with which of its fields, and what is stored if nothing is."""
+
+    causes: tuple[tuple[Steps, str], ...]
+    stored: Mapping[str, Any]
+
+
+def judge(resource: Mapping[str, Any]) -> Verdict:
+    """The verdict on a FairPool, TenantWeight, Secret or Namespace; of the last two as much as counts here."""
+    if resource["kind"] in definitions():
+        causes, stored = check(resource)
+        return Verdict(tuple((each.path, f"{rendered(each.path)}: {each.message}") for each in causes), stored)
+    found = tuple((path, f"{rendered(path)}: {why}") for path, why in _problems(resource))
+    return Verdict(found, resource)
+
+
+def _problems(resource: Mapping[str, Any]) -> Iterator[tuple[Steps, str]]:
     metadata = resource.get("metadata")
     if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str):
-        yield ("metadata",), "metadata.name: is missing"
-        return
-    if resource["kind"] == "Secret":
-        for path, why in problems_of(resource):
-            yield path, f"{'.'.join(map(str, path))}: {why}"
-    spec = _SPECS.get(resource["kind"])
-    if spec is not None:
-        try:
-            spec.model_validate(resource.get("spec") or {}, by_alias=True, by_name=False)
-        except ValidationError as error:
-            places = [detail["loc"] for detail in error.errors(include_input=False)]
-            for place, problem in zip(places, describe(error, {}, "spec"), strict=False):
-                yield ("spec", *place), f"spec.{problem}"
-
-
-def stored(resource: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What is kept of a resource that is not refused."""
-    return resource
+        yield ("metadata", "name"), "is missing"
+    elif not isinstance(metadata.get("labels") or {}, dict):
+        yield ("metadata", "labels"), "has to be a mapping"
+    elif resource["kind"] == "Secret":
+        yield from problems_of(resource)

@@ -6,7 +6,7 @@ are; what a cluster would say in conditions is said in the same words. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -23,14 +23,12 @@ from fairpool_gateway.config import (
 from fairpool_lab.up.endpoints import NO_ENDPOINTS, Endpoints
 from fairpool_lab.up.resources import Resources
 from fairpool_operator.compile import Compiled, Settings, TenantStatus, compile_pool
-from fairpool_operator.resources import Condition, FairPool, TenantWeight
+from fairpool_operator.errors import ReferenceRefused
+from fairpool_operator.resources import FairPool, Metadata, TenantWeight
 from fairpool_operator.store import Store
 from fairpool_operator.view import PoolKey, View
 
 _SETTINGS: Final = Settings(gateway_image="none")
-_TOLD: Final = ("Accepted", "ResolvedRefs")
-"""Conditions that hang on the resources alone; the others need a cluster."""
-
 TLS_CERTIFICATE, TLS_KEY = "tls/tls.crt", "tls/tls.key"
 
 
@@ -40,16 +38,14 @@ class Tenant:
 
     Attributes:
         name: the tenant's.
-        place: where the TenantWeight stands.
         weight: the weight in force; None if it has no part in the pool.
         notes: what was made of it other than it says.
-        problems: conditions that are false.
+        problems: where and why a condition is false.
         credential: headers by which its requests are known, as far as the files hold what they need.
         key: its API key, if it has one and that is in a Secret in the files.
     """
 
     name: str
-    place: str
     weight: int | None
     notes: str
     problems: tuple[str, ...]
@@ -65,7 +61,7 @@ class Local:
         key: which pool.
         place: where the FairPool stands; None: it is in no file.
         tenants: those who share it, and those that cannot.
-        problems: why it cannot be served as it is now: the last good configuration stays.
+        problems: where and why it cannot be served as it is now: the last good configuration stays.
         idle: why there is nothing to serve.
         config: the configuration as a cluster would get it; None where there are problems.
         endpoints: where its endpoints are.
@@ -89,12 +85,13 @@ def decide(key: PoolKey, resources: Resources, store: Store, endpoints: Endpoint
     view = _with(endpoints, store.view(key))
     compiled = compile_pool(view, _SETTINGS, now)
     tenants = tuple(_tenants(view, compiled, resources))
-    if compiled.pool_status is None:
+    if view.pool is None:
         return Local(key, tenants=tenants)
     place = resources.place("FairPool", *key)
-    problems = (*_false(compiled.pool_status.status.conditions), *_unmet(compiled.config, endpoints))
+    unmet = (f"{place}: {each}" for each in _unmet(compiled.config, endpoints))
+    problems = (*_refused("FairPool", view.pool.metadata, compiled, resources), *unmet)
     local = Local(key, place, tenants, problems, endpoints=endpoints)
-    if problems or compiled.config is None or view.pool is None:
+    if problems or compiled.config is None:
         return local
     return replace(
         local,
@@ -134,12 +131,14 @@ def _with(endpoints: Endpoints, view: View) -> View:
     return replace(view, pool=view.pool.model_copy(update={"spec": changed}))
 
 
-def _false(conditions: Iterable[Condition]) -> tuple[str, ...]:
-    return tuple(
-        f"{each.type}=False ({each.reason}): {each.message}"
-        for each in conditions
-        if each.type in _TOLD and each.status == "False"
-    )
+def _refused(kind: str, metadata: Metadata, compiled: Compiled, resources: Resources) -> Iterator[str]:
+    """What is wrong with a resource: where, and in the words of the condition that is false for it."""
+    for refusal in compiled.refusals:
+        if (refusal.kind, refusal.metadata) == (kind, metadata):
+            problem = refusal.problem
+            condition = "ResolvedRefs" if isinstance(problem, ReferenceRefused) else "Accepted"
+            place = resources.place(kind, metadata.namespace, metadata.name, problem.field)
+            yield f"{place}: {condition}=False ({problem.reason}): {problem}"
 
 
 def _unmet(config: PoolConfig | None, endpoints: Endpoints) -> Iterator[str]:
@@ -166,18 +165,16 @@ def _tenants(view: View, compiled: Compiled, resources: Resources) -> Iterator[T
     weights = {(each.metadata.namespace, each.metadata.name): each for each in view.weights}
     settings = {each.name: each for each in compiled.config.tenants} if compiled.config else {}
     for said in compiled.tenant_statuses:
-        namespace, name = said.metadata.namespace, said.metadata.name
-        weight = weights.get((namespace, name))
-        called = name if weight is None else weight.tenant
+        weight = weights[said.metadata.namespace, said.metadata.name]
+        called = weight.tenant
         shares = f"Tenant {called} shares pool {view.key} with weight {said.status.weight}."
         tenant = Tenant(
             called,
-            resources.place("TenantWeight", namespace, name),
             said.status.weight,
             _accepted(said).removeprefix(shares).strip() if said.status.weight else "",
-            _false(said.status.conditions),
+            tuple(_refused("TenantWeight", said.metadata, compiled, resources)),
         )
-        if view.pool is None or weight is None or said.status.weight is None or called not in settings:
+        if view.pool is None or said.status.weight is None or called not in settings:
             yield tenant
         elif view.pool.spec.authentication.type == "APIKey":
             key = _key(weight, settings[called], resources)

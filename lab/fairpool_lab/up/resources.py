@@ -14,9 +14,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from fairpool_lab.up.admission import refusals, stored
+from fairpool_lab.up.admission import judge
 from fairpool_lab.up.secrets import values_of
-from fairpool_operator.manifests import Document, Manifests, Problem
+from fairpool_operator.manifests import Document, Manifests, Problem, Steps
 from fairpool_operator.store import Store
 
 API: Final = "fairpool.dev/v1alpha1"
@@ -60,8 +60,9 @@ class Resources:
     def take(self, manifests: Manifests) -> tuple[Problem, ...]:
         """Have what was read in force, as far as it can be used; returns what cannot."""
         problems = list(manifests.problems)
-        ours = [each for each in manifests.documents if _API_VERSIONS.get(each.kind) == each.api_version]
+        ours = [each for each in manifests.documents if each.api_version == _API_VERSIONS.get(each.kind)]
         self.others = len(manifests.documents) - len(ours)
+        problems += [_unknown(each) for each in manifests.documents if each not in ours and _is_meant_for_us(each)]
         found: dict[Identity, Held] = {}
         for document in ours:
             identity = self._identity(document)
@@ -71,10 +72,10 @@ class Resources:
                 problems.append(Problem(document.file, document.line(), again))
                 continue
             before = self._held.get(identity)
-            object_ = self._with_namespace(document.object, identity)
-            refused = [Problem(document.file, document.line(path), why) for path, why in refusals(object_)]
+            verdict = judge(self._with_namespace(document.object, identity))
+            refused = [Problem(document.file, document.line(path), why) for path, why in verdict.causes]
             if not refused:
-                found[identity] = Held(document, stored(object_), before.age if before else self._age())
+                found[identity] = Held(document, verdict.stored, before.age if before else self._age())
             elif before is not None:
                 found[identity] = before
             problems += _marked(refused, kept=before is not None)
@@ -97,10 +98,10 @@ class Resources:
             store.put("Namespace", {"metadata": {"name": name, "uid": name, "resourceVersion": "1", "labels": named}})
         return store
 
-    def place(self, kind: str, namespace: str, name: str) -> str:
-        """Where a resource stands: the file and the line."""
+    def place(self, kind: str, namespace: str, name: str, field: Steps = ()) -> str:
+        """Where a resource stands, or a field of it: the file and the line."""
         document = self._held[Identity(kind, namespace, name)].document
-        return f"{document.file}:{document.line()}"
+        return f"{document.file}:{document.line(field)}"
 
     def value(self, namespace: str, name: str, key: str) -> bytes:
         """A value of a Secret, space around it left out; empty if there is none."""
@@ -131,6 +132,15 @@ class Resources:
     def _age(self) -> int:
         self._next_age += 1
         return self._next_age
+
+
+def _is_meant_for_us(document: Document) -> bool:
+    return document.api_version.startswith("fairpool.dev/") or document.kind in {"FairPool", "TenantWeight"}
+
+
+def _unknown(document: Document) -> Problem:
+    what = f"there is no {document.kind or 'kind'} in {document.api_version or 'no apiVersion'}"
+    return Problem(document.file, document.line(("apiVersion",)), f"{what}: {API} has FairPool and TenantWeight")
 
 
 def _marked(problems: Iterable[Problem], *, kept: bool) -> Iterator[Problem]:

@@ -21,6 +21,9 @@ def values_of(secret: Mapping[str, Any]) -> dict[str, bytes]:
 
 def problems_of(secret: Mapping[str, Any]) -> Iterator[tuple[Steps, str]]:
     """Why a Secret cannot be read, if so."""
+    if "sops" in secret:
+        yield ("sops",), "its values are encrypted: decrypt it to a file that is in no repository, and add that with -f"
+        return
     for field in ("data", "stringData"):
         values = secret.get(field)
         if values is None:

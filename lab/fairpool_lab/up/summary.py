@@ -22,7 +22,7 @@ def pool_lines(local: Local, served: Served | None, directory: Path) -> Iterator
     """A pool, and where it is served if it is."""
     yield f"Pool {local.key}, in {local.place}" + (f": {served.url}/v1" if served else ": not served")
     kept = " The last good configuration stays in force." if served else ""
-    yield from (f"  {local.place}: {problem}{kept}" for problem in local.problems)
+    yield from (f"  {problem}{kept}" for problem in local.problems)
     if local.idle is not None:
         yield f"  {local.idle}"
     if served is not None:
@@ -41,7 +41,7 @@ def tenant_lines(local: Local) -> Iterator[str]:
         else:
             told = f"{tenant.weight / total:6.1%}  {tenant.notes}".rstrip()
             yield f"  tenant {tenant.name:{width}}  weight {tenant.weight:4} {told}"
-        yield from (f"    {tenant.place}: {problem}" for problem in tenant.problems)
+        yield from (f"    {problem}" for problem in tenant.problems)
 
 
 def trial_lines(local: Local, served: Served, directory: Path) -> Iterator[str]:

@@ -47,11 +47,22 @@ def test_a_pool_that_no_server_would_take_is_told_of_with_its_line(refused, tmp_
     assert err.startswith("fairpool: there is no FairPool that can be used in ")
 
 
-def test_a_pool_that_is_not_accepted_is_told_of_in_the_words_of_its_condition(refused):
-    small = pool(queue={"maxBytes": "1Mi", "maxRequestBytes": "2Mi"})
-    out, err = refused(small, weight("search"), KEYS)
-    assert "all.yaml:1: Accepted=False (Invalid): spec.queue." in out
+def test_a_pool_whose_secret_is_not_there_is_told_of_in_the_words_of_its_condition(refused, tmp_path):
+    served = pool(gateway={"tls": {"certificateRef": {"name": "pair"}}})
+    out, err = refused(served, weight("search"), KEYS)
+    place = f"{tmp_path / 'all.yaml'}:16: "
+    assert f"  {place}ResolvedRefs=False (SecretNotFound): Secret default/pair is not there" in out
     assert err == "fairpool: no pool can be served as it is: correct what is said above\n"
+
+
+def test_fields_that_do_not_go_together_are_told_of_as_a_server_does(refused, tmp_path):
+    out, _ = refused(pool(queue={"maxBytes": "1Mi", "maxRequestBytes": "2Mi"}), weight("search"), KEYS)
+    assert out.startswith(f"{tmp_path / 'all.yaml'}:14: spec.queue: Invalid value: maxBytes must")
+
+
+def test_a_field_that_there_is_not_is_told_of(refused, tmp_path):
+    out, _ = refused(pool(), weight("search", wieght=300), KEYS)
+    assert out.startswith(f"{tmp_path / 'all.yaml'}:27: spec.wieght: unknown field\n")
 
 
 def test_a_pool_that_nobody_could_use(refused):

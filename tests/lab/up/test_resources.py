@@ -117,6 +117,19 @@ def test_other_kinds_are_counted_and_left_alone(files):
     assert files.resources.others == 1
 
 
+def test_one_of_another_version_is_told_of(files):
+    files.write("other", {**weight("third"), "apiVersion": "fairpool.dev/v1"})
+    assert files.taken() == [
+        "other.yaml:1: there is no TenantWeight in fairpool.dev/v1: fairpool.dev/v1alpha1 has FairPool and TenantWeight"
+    ]
+
+
+def test_an_encrypted_secret_is_told_of(files):
+    files.write("keys", {**secret(search="ENC[AES256_GCM,data:abc]"), "sops": {"version": "3.9.0"}})
+    [problem] = files.taken()
+    assert problem.startswith("keys.yaml:9: sops: its values are encrypted: decrypt it")
+
+
 def test_values_of_secrets_are_had_from_either_field_and_without_space_around_them(files):
     plain = secret(api_key=" sk-1\n")
     files.write("keys", plain, {**secret("second"), "stringData": None, "data": {"api-key": "c2stMg=="}})
