@@ -23,7 +23,6 @@ LLAMA = PoolKey("default", "llama")
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 URL = "http://127.0.0.1:8000"
 KEYS = secret(search="key-of-search", batch="key-of-batch")
-ENGINE = secret("engine", use="engine", api_key="key-of-engine", ca__crt="-----BEGIN CERTIFICATE-----")
 TLS = {"caCertificateRef": {"name": "engine"}, "serverName": "engine.local"}
 
 
@@ -69,10 +68,10 @@ class TestTheConfiguration:
         assert "key-of-search" not in repr(local)
 
     def test_names_the_files_of_the_engines_credential_and_authorities_where_they_are_here(self, decided, tmp_path):
-        local = decided(
-            with_engines(credentialRef={"name": "engine"}, tls=TLS), weight("search"), KEYS, ENGINE,
-            endpoints=("https://gpu:8443",),
-        )  # fmt: skip
+        authority = Authority(tmp_path).pem
+        engine = secret("engine", use="engine", api_key="key-of-engine", ca__crt=authority.decode())
+        named = with_engines(credentialRef={"name": "engine"}, tls=TLS)
+        local = decided(named, weight("search"), KEYS, engine, endpoints=("https://gpu:8443",))
         assert local.problems == ()
         assert local.config is not None
         here = configured(local.config, local.endpoints.given, tmp_path)
@@ -81,10 +80,7 @@ class TestTheConfiguration:
         assert here.endpoint_credential.from_file == str(tmp_path / "engine" / "api-key")
         assert here.endpoint_tls.ca_file == str(tmp_path / "engine-ca" / "ca.crt")
         assert here.endpoint_tls.server_name == "engine.local"
-        assert local.files == {
-            "engine/api-key": b"key-of-engine",
-            "engine-ca/ca.crt": b"-----BEGIN CERTIFICATE-----\n",
-        }
+        assert local.files == {"engine/api-key": b"key-of-engine", "engine-ca/ca.crt": authority}
 
     def test_asks_for_nothing_that_simulated_engines_have_not(self, decided, tmp_path):
         local = decided(with_engines(credentialRef={"name": "not-there"}, tls=TLS), weight("search"), KEYS)
