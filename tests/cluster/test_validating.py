@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,6 +19,7 @@ from support.cluster.namespaces import new_namespace
 from support.cluster.resources import condition
 from support.cluster.waiting import eventually
 from support.odd_resources import odd_resources
+from support.yaml_values import VALUES
 
 from fairpool_operator.manifests import Manifests, read_text
 from fairpool_operator.validate import server
@@ -87,6 +89,21 @@ def without_rules(resource):
         for cause in server.check_rules(server.schema_of(server.definitions()[resource["kind"]]), stored)
     }
     return [cause for cause in causes if (cause.path, cause.message) not in broken], stored
+
+
+@pytest.mark.usefixtures("crds")
+class TestFiles:
+    async def test_hold_for_kubectl_what_they_are_read_as(self, kubectl):
+        values = "".join(f"  v{number}: {text}\n" for number, text in enumerate(VALUES))
+        file = f"apiVersion: fairpool.dev/v1alpha1\nkind: FairPool\nmetadata: {{name: llama}}\nspec:\n{values}"
+        printed = await kubectl("create", "--dry-run=client", "-o", "json", "-f", "-", stdin=file)
+        spec = json.loads(printed, parse_int=number_of)["spec"]
+        assert repr([spec[f"v{number}"] for number in range(len(VALUES))]) == repr(list(VALUES.values()))
+
+
+def number_of(digits):
+    """An integer as JSON's readers in Go have it: a float where 64 bits are too few."""
+    return int(digits) if -(2**63) <= int(digits) < 2**63 else float(digits)
 
 
 @pytest.mark.usefixtures("crds")

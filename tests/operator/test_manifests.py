@@ -10,6 +10,7 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
+from support.yaml_values import VALUES
 
 from fairpool_operator.errors import CannotStart
 from fairpool_operator.manifests import STDIN, Document, Problem, read, read_text
@@ -101,29 +102,7 @@ class TestDocuments:
 
 
 class TestValues:
-    @pytest.mark.parametrize(
-        ("text", "what"),
-        [
-            ("yes", True),
-            ("Off", False),
-            ("N", False),
-            ("~", None),
-            ("", None),
-            ('"yes"', "yes"),
-            ("2026-12-31T23:59:59Z", "2026-12-31T23:59:59Z"),
-            ("2026-12-31", "2026-12-31"),
-            ("1:30", "1:30"),
-            ("3.0", 3),
-            ("1e2", 100),
-            ("1.5", 1.5),
-            ("010", 8),
-            ("0x1f", 31),
-            ("1_000", 1000),
-            ("99999999999999999999", 1e20),
-            ("45s", "45s"),
-            ("!!str 80", "80"),
-        ],
-    )
+    @pytest.mark.parametrize(("text", "what"), VALUES.items())
     def test_are_what_kubectl_makes_of_them(self, text, what):
         found = value(text)
         assert (found, type(found)) == (what, type(what))

@@ -115,6 +115,15 @@ METADATA = st.fixed_dictionaries(
             max_size=1,
         ),
         "unknown": STRANGE,
+        "creationTimestamp": st.sampled_from([None, "2026-01-01T00:00:00Z", "2026-13-01T00:00:00Z", "yesterday", ""]),
+        "resourceVersion": st.sampled_from(["", "0", "7", "x", None]),
+        "uid": st.sampled_from(["", "7"]),
+        "generation": st.sampled_from([0, 7, -1]),
+        "managedFields": st.sampled_from(
+            [[], [{}], [{"manager": "a", "operation": "Apply", "apiVersion": "v1"}], None]
+        ),
+        "deletionGracePeriodSeconds": st.sampled_from([0, -1, 7]),
+        "selfLink": TEXTS,
     },
 )
 

@@ -13,8 +13,10 @@ from fairpool_operator.definitions import Schema
 from fairpool_operator.manifests import Steps
 from fairpool_operator.validate.causes import Cause, Fault, cause
 from fairpool_operator.validate.shape import unknown_fields
+from fairpool_operator.validate.values import is_instant
 
 _TEXT: Final[Schema] = {"type": "string"}
+_INSTANT: Final[Schema] = {"type": "string", "format": "date-time"}
 _NUMBER: Final[Schema] = {"type": "integer"}
 _TRUTH: Final[Schema] = {"type": "boolean"}
 _TEXTS: Final[Schema] = {"type": "object", "additionalProperties": _TEXT}
@@ -30,7 +32,7 @@ _METADATA: Final[Schema] = {
     "type": "object",
     "properties": {
         **dict.fromkeys(("name", "generateName", "namespace", "selfLink", "uid", "resourceVersion"), _TEXT),
-        **dict.fromkeys(("creationTimestamp", "deletionTimestamp"), _TEXT),
+        **dict.fromkeys(("creationTimestamp", "deletionTimestamp"), _INSTANT),
         **dict.fromkeys(("generation", "deletionGracePeriodSeconds"), _NUMBER),
         **dict.fromkeys(("labels", "annotations"), _TEXTS),
         "finalizers": {"type": "array", "items": _TEXT},
@@ -122,6 +124,8 @@ def _types(schema: Schema, value: Any, path: Steps) -> Iterator[Cause]:
     is_truth = isinstance(value, bool) and wanted != "boolean"
     if is_truth or not isinstance(value, _TYPES[wanted]):
         yield cause(path, Fault.WRONG_TYPE, f"must be of type {wanted}")
+    elif isinstance(value, str) and schema.get("format") and not is_instant(value):
+        yield cause(path, Fault.WRONG_TYPE, "must be a moment such as 2026-12-31T23:59:59Z")
     elif isinstance(value, dict):
         for name, item in value.items():
             inner = schema.get("properties", {}).get(name, schema.get("additionalProperties", {}))

@@ -64,6 +64,18 @@ def check_lists(schema: Schema, value: Any, path: Steps = ()) -> Iterator[Cause]
             yield from check_lists(schema.get("items", {}), item, (*path, number))
 
 
+def is_instant(text: str) -> bool:
+    """Whether a text is a moment that there is, as RFC 3339 writes one."""
+    found = _TIME.fullmatch(text)
+    if not found or found[2] > "23" or found[3] > "59" or found[4] > "59":
+        return False
+    try:
+        date.fromisoformat(found[1])
+    except ValueError:
+        return False
+    return True
+
+
 def _type(schema: Schema, value: Any, path: Steps) -> Iterator[Cause]:
     types = ["integer", "string"] if schema.get("x-kubernetes-int-or-string") else [schema["type"]]
     found, format_ = _KINDS[type(value)], schema.get("format", "")
@@ -96,7 +108,7 @@ def _text(schema: Schema, value: Any, matches: Matches, path: Steps) -> Iterator
         yield cause(path, Fault.INVALID, detail)
     elif "pattern" in schema and not matches(value, schema["pattern"]):
         yield cause(path, Fault.INVALID, f"{rendered(path)} in body should match '{schema['pattern']}'")
-    if schema.get("format") == "date-time" and not _is_instant(value):
+    if schema.get("format") == "date-time" and not is_instant(value):
         yield cause(path, Fault.WRONG_TYPE, f"{rendered(path)} in body must be of type date-time")
 
 
@@ -168,14 +180,3 @@ _KINDS: Final = {
 
 def _is_whole(number: float) -> bool:
     return abs(number) < 2**53 and number == int(number)
-
-
-def _is_instant(text: str) -> bool:
-    found = _TIME.fullmatch(text)
-    if not found or found[2] > "23" or found[3] > "59" or found[4] > "59":
-        return False
-    try:
-        date.fromisoformat(found[1])
-    except ValueError:
-        return False
-    return True
