@@ -223,7 +223,7 @@ class TestDependencies:
         rows = [row.strip("| ").split(" | ", 1) for row in table.splitlines()]
         named = [name for row in rows for name in row[0].split(", ")]
         extras = PROJECT["project"]["optional-dependencies"]
-        wanted = [*PROJECT["project"]["dependencies"], *extras["lab"], *extras["tracing"], *extras["validate"]]
+        wanted = {*PROJECT["project"]["dependencies"], *extras["lab"], *extras["tracing"], *extras["validate"]}
         for_tests_only = [name for row in rows if row[1].startswith("tests only:") for name in row[0].split(", ")]
         assert sorted(named) == sorted([*wanted, *for_tests_only])
         assert set(for_tests_only) <= set(extras["dev"])
