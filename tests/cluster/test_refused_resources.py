@@ -69,7 +69,7 @@ class TestPoolRef:
         assert changed["spec"] == {**made["spec"], "weight": 300, "tenantName": "find", "suspend": True}
 
 
-KEY = "a" * 60 + ".example.com/" + "b" * 59
+KEY = "a." * 121 + "example.com/" + "b" * 59
 LABELS = {f"{KEY}{number:04}": "v" * 63 for number in range(16)}
 REQUIREMENT = {"key": KEY, "operator": "In", "values": [f"{number:02}" + "v" * 61 for number in range(32)]}
 SELECTOR = {"matchLabels": LABELS, "matchExpressions": [REQUIREMENT] * 16}
