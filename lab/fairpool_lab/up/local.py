@@ -84,7 +84,7 @@ def decide(key: PoolKey, resources: Resources, store: Store, endpoints: Endpoint
     """What is to be run of one pool, and said about it."""
     view = _with(endpoints, store.view(key))
     compiled = compile_pool(view, _SETTINGS, now)
-    tenants = tuple(_tenants(view, compiled, resources))
+    tenants = tuple(_tenants(view, compiled, resources, now))
     if view.pool is None:
         return Local(key, tenants=tenants)
     place = resources.place("FairPool", *key)
@@ -161,7 +161,7 @@ def _idle(config: PoolConfig) -> str | None:
     return None
 
 
-def _tenants(view: View, compiled: Compiled, resources: Resources) -> Iterator[Tenant]:
+def _tenants(view: View, compiled: Compiled, resources: Resources, now: datetime) -> Iterator[Tenant]:
     weights = {(each.metadata.namespace, each.metadata.name): each for each in view.weights}
     settings = {each.name: each for each in compiled.config.tenants} if compiled.config else {}
     for said in compiled.tenant_statuses:
@@ -177,7 +177,7 @@ def _tenants(view: View, compiled: Compiled, resources: Resources) -> Iterator[T
         if view.pool is None or said.status.weight is None or called not in settings:
             yield tenant
         elif view.pool.spec.authentication.type == "APIKey":
-            key = _key(weight, settings[called], resources)
+            key = _key(weight, settings[called], resources, now)
             yield replace(tenant, key=key, credential={"Authorization": f"Bearer {key}"} if key else {})
         else:
             yield replace(tenant, credential=_trusted(view.pool, called, resources))
@@ -187,9 +187,9 @@ def _accepted(said: TenantStatus) -> str:
     return next((each.message for each in said.status.conditions if each.type == "Accepted"), "")
 
 
-def _key(weight: TenantWeight, settings: TenantSettings, resources: Resources) -> str | None:
+def _key(weight: TenantWeight, settings: TenantSettings, resources: Resources, now: datetime) -> str | None:
     """The first of a tenant's keys that is good, and in the files."""
-    good = {key.name for key in settings.keys}
+    good = {key.name for key in settings.keys if key.not_after is None or key.not_after > now}
     for key in weight.spec.api_keys:
         if key.name in good and key.secret_key_ref is not None and key.digest is None:
             value = resources.value(weight.metadata.namespace, key.secret_key_ref.name, key.secret_key_ref.key)

@@ -66,8 +66,12 @@ class Pool:
         self._changed.set()
 
     async def settled(self) -> None:
-        """Wait until it is as it was wanted last."""
-        await self._met.wait()
+        """Wait until it is as it was wanted last, or has failed."""
+        met = asyncio.ensure_future(self._met.wait())
+        await asyncio.wait((met, self._task), return_when=asyncio.FIRST_COMPLETED)
+        met.cancel()
+        if self._task.done():
+            self._task.result()
 
     async def end(self) -> None:
         """Finish what waits and runs, then end everything."""

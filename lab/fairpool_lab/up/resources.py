@@ -8,7 +8,7 @@ the older one, as in a cluster, whatever is edited.
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -64,22 +64,25 @@ class Resources:
         self.others = len(manifests.documents) - len(ours)
         problems += [_unknown(each) for each in manifests.documents if each not in ours and _is_meant_for_us(each)]
         found: dict[Identity, Held] = {}
+        refused: list[tuple[Identity, Problem]] = []
         for document in ours:
             identity = self._identity(document)
-            if identity in found:
+            verdict = judge(self._with_namespace(document.object, identity))
+            if verdict.causes:
+                refused += [
+                    (identity, Problem(document.file, document.line(path), why)) for path, why in verdict.causes
+                ]
+            elif identity in found:
                 first = found[identity].document
                 again = f"{identity} is in {first.file}:{first.line()} already, which counts: remove one of the two"
                 problems.append(Problem(document.file, document.line(), again))
-                continue
-            before = self._held.get(identity)
-            verdict = judge(self._with_namespace(document.object, identity))
-            refused = [Problem(document.file, document.line(path), why) for path, why in verdict.causes]
-            if not refused:
+            else:
+                before = self._held.get(identity)
                 found[identity] = Held(document, verdict.stored, before.age if before else self._age())
-            elif before is not None:
-                found[identity] = before
-            problems += _marked(refused, kept=before is not None)
-        self._held = found | self._held_in({problem.file for problem in manifests.problems}, found)
+        unread = {problem.file for problem in manifests.problems}
+        kept = self._kept({identity for identity, _ in refused}, unread, found)
+        problems += [_marked(problem) if identity in kept else problem for identity, problem in refused]
+        self._held = found | kept
         return tuple(problems)
 
     def store(self) -> Store:
@@ -120,13 +123,14 @@ class Resources:
             return dict(object_)
         return {**object_, "metadata": {**metadata, "namespace": identity.namespace}}
 
-    def _held_in(self, unread: Iterable[Path], found: Mapping[Identity, Held]) -> dict[Identity, Held]:
-        """What was in files that cannot be read now, and is not in any other."""
-        files = set(unread)
+    def _kept(
+        self, refused: Collection[Identity], unread: Collection[Path], found: Collection[Identity]
+    ) -> dict[Identity, Held]:
+        """What stays as it was: what is refused now, and what was in files that cannot be read now."""
         return {
             identity: held
             for identity, held in self._held.items()
-            if held.document.file in files and identity not in found
+            if identity not in found and (identity in refused or held.document.file in unread)
         }
 
     def _age(self) -> int:
@@ -143,11 +147,8 @@ def _unknown(document: Document) -> Problem:
     return Problem(document.file, document.line(("apiVersion",)), f"{what}: {API} has FairPool and TenantWeight")
 
 
-def _marked(problems: Iterable[Problem], *, kept: bool) -> Iterator[Problem]:
-    for each in problems:
-        yield Problem(
-            each.file, each.line, f"{each.message} (its last good edition stays in force)" if kept else each.message
-        )
+def _marked(problem: Problem) -> Problem:
+    return Problem(problem.file, problem.line, f"{problem.message} (its last good edition stays in force)")
 
 
 def _as_in_a_cluster(identity: Identity, held: Held) -> dict[str, Any]:
