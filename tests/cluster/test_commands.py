@@ -8,7 +8,6 @@ import asyncio
 
 import pytest
 from support.cluster.client import (
-    CLUSTER_ROLE,
     CLUSTER_ROLE_BINDING,
     CRD,
     DEPLOYMENT,
@@ -22,7 +21,7 @@ from support.cluster.other_projects import install_other_projects
 from support.cluster.waiting import eventually, gone
 from support.cluster.whole import gateway_of_pool
 from support.commands import pages_to_run
-from support.shell import PATIENCE, checkout, shell
+from support.shell import PATIENCE, checkout, kubectl_command, shell
 
 PAGES = pages_to_run(with_kubectl=True)
 NAMESPACES = ("argocd", "flux-system")
@@ -50,30 +49,20 @@ async def cluster(admin, control_plane, crds, operator, tmp_path):
     for name in MADE:
         if await admin.find(NAMESPACE, name) is not None:
             await remove_namespace(admin, name)
-    for kind in (CLUSTER_ROLE, CLUSTER_ROLE_BINDING):
-        await without(admin, kind, "fairpool-operator")
+    await without(admin, CLUSTER_ROLE_BINDING, "fairpool-operator")
     assert failed == []
 
 
-@pytest.fixture
-def kubectl_here(control_plane, tmp_path):
-    """A directory with kubectl as a command of its own."""
-    (tmp_path / "programs").mkdir()
-    kubectl = tmp_path / "programs" / "kubectl"
-    kubectl.write_text(f'#!/bin/sh\nexec {" ".join(control_plane.programs.kubectl)} "$@"\n')
-    kubectl.chmod(0o755)
-    return kubectl.parent
-
-
 @pytest.mark.parametrize("page", PAGES)
-async def test_the_commands_of_a_page_do_what_they_say(page, cluster, kubectl_here, control_plane, tmp_path):
+async def test_the_commands_of_a_page_do_what_they_say(page, cluster, control_plane, tmp_path):
     directory = checkout(tmp_path / "checkout")
     environment = {
         "KUBECONFIG": str(control_plane.access.write(tmp_path / "kubeconfig")),
         "NAMESPACE": "inference",
         "POOL": "llama",
     }
-    async with shell(directory, kubectl_here, environment) as typed:
+    programs = kubectl_command(tmp_path / "programs", control_plane.programs.kubectl)
+    async with shell(directory, programs, environment) as typed:
         for block in PAGES[page]:
             print(await typed.run(block.text))
 

@@ -7,6 +7,7 @@ import pytest
 import yaml
 from support.cluster.accounts import token
 from support.cluster.client import (
+    CLUSTER_ROLE,
     CRD,
     FAIR_POOL,
     NAMESPACE,
@@ -46,7 +47,7 @@ def building(kubectl, tmp_path):
 
 @pytest.fixture
 async def applying(kubectl, admin, crds):
-    """Applies what kustomize builds; all of it but the definitions is gone after the test."""
+    """Applies what kustomize builds; all is gone after the test, but definitions and the role that the operator has."""
     made = []
 
     async def apply(documents):
@@ -61,7 +62,7 @@ async def applying(kubectl, admin, crds):
     yield apply
     for each in made:
         kind = Kind.of(each)
-        if kind not in (CRD, NAMESPACE) and not (await admin.resource(kind)).namespaced:
+        if kind not in (CRD, CLUSTER_ROLE, NAMESPACE) and not (await admin.resource(kind)).namespaced:
             await admin.delete(kind, each["metadata"]["name"])
     for each in made:
         if Kind.of(each) == NAMESPACE:
@@ -69,11 +70,17 @@ async def applying(kubectl, admin, crds):
 
 
 @pytest.mark.parametrize("directory", kustomizations(), ids=lambda path: str(path.relative_to(MANIFESTS)))
-async def test_a_kustomization_is_built_and_applied_again_and_again(directory, applying, kubectl):
+async def test_a_kustomization_is_applied_again_and_again_and_its_pools_are_accepted(
+    operator, directory, applying, kubectl, admin
+):
     documents = list(yaml.safe_load_all(await kubectl("kustomize", str(directory))))
     await applying(documents)
     said = await kubectl("apply", "--server-side", "--warnings-as-errors", "-k", str(directory))
     assert len(said.splitlines()) == len(documents)
+    for each in documents:
+        if Kind.of(each) in (FAIR_POOL, TENANT_WEIGHT):
+            metadata = each["metadata"]
+            await eventually(admin, Kind.of(each), metadata["name"], metadata["namespace"], says("Accepted", "True"))
 
 
 @pytest.mark.parametrize("component", COMPONENTS, ids=lambda path: str(path.relative_to(MANIFESTS / "components")))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shlex
 import shutil
 import signal
 import sys
@@ -59,6 +60,15 @@ def checkout(directory: Path) -> Path:
         if block.file is not None:
             (directory / block.file).parent.mkdir(exist_ok=True)
             (directory / block.file).write_text(block.text, encoding="utf-8")
+    return directory
+
+
+def kubectl_command(directory: Path, command: Sequence[str]) -> Path:
+    """A new directory with kubectl as a command of its own, which may be a part of a larger program."""
+    directory.mkdir()
+    kubectl = directory / "kubectl"
+    kubectl.write_text(f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n', encoding="utf-8")
+    kubectl.chmod(0o755)
     return directory
 
 
