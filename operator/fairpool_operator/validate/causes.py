@@ -23,31 +23,28 @@ class Fault(StrEnum):
     TOO_LONG = "Too long"
     TOO_MANY = "Too many"
     UNSUPPORTED = "Unsupported value"
-    WRONG_TYPE = "Invalid value "
-    """Said like any invalid value, and told apart because nothing else is looked at then."""
 
 
-BLOCKING: Final = frozenset({Fault.REQUIRED, Fault.TOO_LONG, Fault.TOO_MANY, Fault.UNSUPPORTED, Fault.WRONG_TYPE})
-"""With one of these the rules in CEL are not looked at."""
+_BLOCKING: Final = frozenset({Fault.REQUIRED, Fault.TOO_LONG, Fault.TOO_MANY, Fault.UNSUPPORTED})
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """One thing that is wrong."""
+    """One thing that is wrong; while there is one that `blocks`, the rules in CEL are not looked at."""
 
     path: Steps
-    fault: Fault | None
     message: str
+    blocks: bool = False
 
 
-def cause(path: Steps, fault: Fault, detail: str = "", shown: Any = None) -> Cause:
+def cause(path: Steps, fault: Fault, detail: str = "", shown: Any = None, *, blocks: bool = False) -> Cause:
     """What is wrong with a field; `shown` is its value, of which numbers and truths alone are told."""
     value = ""
     if isinstance(shown, bool):
         value = str(shown).lower()
     elif isinstance(shown, int | float):
         value = str(shown)
-    return Cause(path, fault, ": ".join(filter(None, (fault.strip(), value, detail))))
+    return Cause(path, ": ".join(filter(None, (fault, value, detail))), blocks or fault in _BLOCKING)
 
 
 def rendered(path: Steps) -> str:

@@ -123,9 +123,9 @@ def _types(schema: Schema, value: Any, path: Steps) -> Iterator[Cause]:
         return
     is_truth = isinstance(value, bool) and wanted != "boolean"
     if is_truth or not isinstance(value, _TYPES[wanted]):
-        yield cause(path, Fault.WRONG_TYPE, f"must be of type {wanted}")
+        yield cause(path, Fault.INVALID, f"must be of type {wanted}")
     elif isinstance(value, str) and schema.get("format") and not is_instant(value):
-        yield cause(path, Fault.WRONG_TYPE, "must be a moment such as 2026-12-31T23:59:59Z")
+        yield cause(path, Fault.INVALID, "must be a moment such as 2026-12-31T23:59:59Z")
     elif isinstance(value, dict):
         for name, item in value.items():
             inner = schema.get("properties", {}).get(name, schema.get("additionalProperties", {}))

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from fairpool_operator.definitions import definitions, schema_of
-from fairpool_operator.validate.causes import BLOCKING, Cause, Fault, cause
+from fairpool_operator.validate.causes import Cause, Fault, cause
 from fairpool_operator.validate.metadata import check_metadata, check_types, name_of, unknown_metadata
 from fairpool_operator.validate.rules import check_rules, matches
 from fairpool_operator.validate.shape import as_stored, unknown_fields
@@ -21,7 +21,7 @@ def check(resource: Mapping[str, Any]) -> tuple[list[Cause], dict[str, Any]]:
     """Why the server would refuse a FairPool or TenantWeight that is in a namespace, and what it would make of it."""
     schema = schema_of(definitions()[resource["kind"]])
     unknown = [*unknown_metadata(resource.get("metadata")), *unknown_fields(schema, resource)]
-    causes = [Cause(path, None, "unknown field") for path in unknown]
+    causes = [Cause(path, "unknown field") for path in unknown]
     stored: dict[str, Any] = as_stored(schema, {**resource, "status": None})
     unreadable = list(check_types(resource.get("metadata")))
     if unreadable:
@@ -29,7 +29,7 @@ def check(resource: Mapping[str, Any]) -> tuple[list[Cause], dict[str, Any]]:
     metadata = resource.get("metadata") or {}
     stored["metadata"] = {**metadata, "name": name_of(metadata)}
     found = list(_found(schema, stored))
-    if any(each.fault in BLOCKING for each in found):
+    if any(each.blocks for each in found):
         skipped = (
             "some validation rules were not checked because the object was invalid; "
             "correct the existing errors to complete validation"

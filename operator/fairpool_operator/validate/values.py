@@ -91,11 +91,8 @@ def _type(schema: Schema, value: Any, path: Steps) -> Iterator[Cause]:
 
 
 def _wrong_type(path: Steps, wanted: str, found: str) -> Cause:
-    return Cause(
-        path,
-        Fault.WRONG_TYPE,
-        f'{Fault.INVALID}: "{found}": {rendered(path)} in body must be of type {wanted}: "{found}"',
-    )
+    detail = f'"{found}": {rendered(path)} in body must be of type {wanted}: "{found}"'
+    return cause(path, Fault.INVALID, detail, blocks=True)
 
 
 def _text(schema: Schema, value: Any, matches: Matches, path: Steps) -> Iterator[Cause]:
@@ -109,7 +106,7 @@ def _text(schema: Schema, value: Any, matches: Matches, path: Steps) -> Iterator
     elif "pattern" in schema and not matches(value, schema["pattern"]):
         yield cause(path, Fault.INVALID, f"{rendered(path)} in body should match '{schema['pattern']}'")
     if schema.get("format") == "date-time" and not is_instant(value):
-        yield cause(path, Fault.WRONG_TYPE, f"{rendered(path)} in body must be of type date-time")
+        yield cause(path, Fault.INVALID, f"{rendered(path)} in body must be of type date-time", blocks=True)
 
 
 def _number(schema: Schema, value: Any, path: Steps) -> Iterator[Cause]:
