@@ -34,7 +34,7 @@ _SEPARATOR: Final = re.compile(r"^---(?=\s|$)", re.MULTILINE)
 _QUOTED: Final = re.compile(r"'(?!<)[^']{2,}'")
 """What YAML's errors quote of a text; kinds of tokens stand in angle brackets, and characters alone."""
 
-_MOST_VALUES: Final = 200_000
+_MOST_VALUES: Final = 100_000
 _DEEPEST: Final = 100
 
 
