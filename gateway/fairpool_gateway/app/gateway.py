@@ -112,6 +112,11 @@ class Gateway:
         """Whether those that are to be found have been looked for."""
         return self.config.discovery is None or self._pods is not None
 
+    @property
+    def unseen_pods(self) -> str | None:
+        """Why nothing was seen yet of what the selector chooses, if so; what one before it chose stays until then."""
+        return None if self._pod_follower is None else self._pod_follower.unseen
+
     def _saw(self, pods: Iterable[Pod]) -> None:
         self._pods = tuple(pods)
         self._place_endpoints()

@@ -69,8 +69,10 @@ def report_of(gateway: Gateway, pod_uid: str) -> Report:
 
 def left_out(gateway: Gateway) -> str:
     """Which pods are no endpoints and which endpoints get no slot, and why, in a bounded text."""
+    unseen = "" if gateway.unseen_pods is None else f"all that the selector chooses: {gateway.unseen_pods}"
     out = [_out(each) for each in gateway.broker.dispatcher.endpoints if each.is_out]
-    return in_words([*out, *(() if gateway.found is None else gateway.found.left_out)], MOST_CHARACTERS)
+    missing = [*out, *(() if gateway.found is None else gateway.found.left_out)]
+    return "; ".join(filter(None, (unseen, in_words(missing, MOST_CHARACTERS - len(unseen) - 2))))
 
 
 def _out(endpoint: Endpoint) -> LeftOut:

@@ -57,6 +57,11 @@ class Mirror(Generic[T]):
         self._objects: dict[str, T] | None = None
         self._failures = 0
 
+    @property
+    def has_listed(self) -> bool:
+        """Whether it ever had everything."""
+        return self._objects is not None
+
     async def follow(self) -> None:
         """Keep the copy true until cancelled."""
         loop = asyncio.get_running_loop()

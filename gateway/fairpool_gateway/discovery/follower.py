@@ -32,6 +32,11 @@ class PodFollower:
         """Why what was seen last may not be true any more, if so."""
         return None if self._mirror is None else self._mirror.problem
 
+    @property
+    def unseen(self) -> str | None:
+        """Why nothing has been seen yet of what is to be followed, if so."""
+        return None if self._mirror is None or self._mirror.has_listed else self._mirror.problem
+
     def follow(self, selector: SelectorSettings | None, seen: Callable[[Iterable[Pod]], None]) -> None:
         """Follow these pods from now on, or none; those of before are told of until the first list of these."""
         if selector == self._selector:

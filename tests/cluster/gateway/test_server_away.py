@@ -2,6 +2,7 @@
 
 from support.cluster.client import ROLE_BINDING
 from support.cluster.gateway import metric, readiness
+from support.cluster.lying_proxy import asking
 
 LAST_SEEN = "what was seen last stays in force: "
 
@@ -45,6 +46,29 @@ class TestWhileItIsAway:
             await pool.reports(lambda said: (said["endpointsTotal"], said["configHash"]) == (1, config_hash))
             await readiness(gateway, followed("pods"))
             assert await metric(gateway, 'fairpool_followed{what="pods"}') == 1
+            await pods.stop_engine("gpu-0")
+            await ask(gateway)
+
+
+class TestASelectorThatIsRefused:
+    async def test_is_told_wherever_one_looks_while_the_pods_seen_before_stay(self, pool, pods, start, ask, liar):
+        await pods.serve("gpu-0", "sim")
+        await pods.serve("new-0", "sim", labels={"app": "new"})
+        await pool.write()
+        async with start(via=liar.url) as gateway:
+            await pool.reports(lambda said: said["endpointsReady"] == 1)
+            lie = liar.refuse(asking("pods", "list"), 400)
+            discovery = {"selector": {"matchLabels": {"app": "new"}}, "targetPorts": [{"number": pods.port}]}
+            await pool.write(discovery=discovery)
+            said = await pool.reports(lambda said: "(400)" in said["leftOut"])
+            assert said["leftOut"].startswith("all that the selector chooses: the API server refuses it (400): ")
+            assert said["endpointsReady"] == 1
+            detail = await readiness(gateway, lost("pods", "(400)"))
+            assert detail["leftOut"] == said["leftOut"]
+            assert any("pods cannot be followed" in line and "(400)" in line for line in gateway.said)
+            await ask(gateway)
+            lie.end()
+            await pool.reports(lambda said: not said["leftOut"])
             await pods.stop_engine("gpu-0")
             await ask(gateway)
 

@@ -160,20 +160,62 @@ class TestWhatCannotBeReported:
         ]
 
 
+SELECTED = {"endpoints": [], "discovery": discovery().model_dump(by_alias=True, exclude_none=True)}
+OTHERS = discovery(selector={"matchLabels": {"app": "other"}}).model_dump(by_alias=True, exclude_none=True)
+
+
+@contextlib.asynccontextmanager
+async def discovering(directory):
+    """The API server, and a gateway that finds its endpoints there."""
+    async with ApiServer.listening(directory) as (server, cluster):
+        gateway = Gateway(pool_config(**SELECTED), pods=PodFollower(cluster.source, "inference"))
+        try:
+            gateway.discover()
+            yield server, gateway
+        finally:
+            await gateway.aclose()
+
+
+class TestASelectorThatIsRefused:
+    WORDS = 'all that the selector chooses: the API server refuses it (400): unable to parse requirement: "a..b/c"'
+
+    @staticmethod
+    async def refuse(server):
+        await (await server.next()).refuse(400, 'unable to parse requirement: "a..b/c"')
+
+    async def test_is_said_to_leave_out_all_until_its_pods_are_listed(self, tmp_path):
+        async with discovering(tmp_path) as (server, gateway):
+            assert report_of(gateway, "uid-1").left_out == "all that the selector chooses: has not been listed yet"
+            await self.refuse(server)
+            await until(lambda: report_of(gateway, "uid-1").left_out == self.WORDS)
+            await (await server.next()).list()
+            await until(lambda: not report_of(gateway, "uid-1").left_out)
+
+    async def test_is_named_before_all_else_while_pods_of_another_stay(self, tmp_path):
+        async with discovering(tmp_path) as (server, gateway):
+            await (await server.next()).list(pod_document("a", ready=False))
+            await (await server.next()).open()
+            gateway.apply(pool_config(**{**SELECTED, "discovery": OTHERS}))
+            await self.refuse(server)
+            await until(lambda: report_of(gateway, "uid-1").left_out == f"{self.WORDS}; 1 pod not Ready: a")
+            assert report_of(gateway, "uid-1").endpoints_total == 1
+
+    async def test_leaves_room_for_no_more_than_may_be_said(self, tmp_path):
+        async with discovering(tmp_path) as (server, gateway):
+            await (await server.next()).list(*(pod_document(f"{name * 250}", ready=False) for name in "abcde"))
+            await (await server.next()).open()
+            gateway.apply(pool_config(**{**SELECTED, "discovery": OTHERS}))
+            await (await server.next()).refuse(400, "x" * 5000)
+            await until(lambda: "xxx; 5 pods not Ready: aaa" in report_of(gateway, "uid-1").left_out)
+            assert len(report_of(gateway, "uid-1").left_out) == MOST_CHARACTERS
+
+
 class TestPods:
     async def test_that_are_no_endpoints_are_named_and_those_to_come_counted(self, tmp_path):
-        async with ApiServer.listening(tmp_path) as (server, cluster):
-            config = pool_config(endpoints=[], discovery=discovery().model_dump(by_alias=True, exclude_none=True))
-            gateway = Gateway(config, pods=PodFollower(cluster.source, "inference"))
-            try:
-                gateway.discover()
-                assert not gateway.knows_its_endpoints
-                await (await server.next()).list(pod_document("a"), pod_document("b", ready=False, ip="127.0.0.2"))
-                await until(lambda: gateway.knows_its_endpoints)
-                made = report_of(gateway, "uid-1")
-                assert (made.endpoints_total, made.endpoints_ready, made.accelerators) == (2, 0, 1)
-                assert made.left_out == (
-                    "1 endpoint that has yet to say which models it serves: a:8000; 1 pod not Ready: b"
-                )
-            finally:
-                await gateway.aclose()
+        async with discovering(tmp_path) as (server, gateway):
+            assert not gateway.knows_its_endpoints
+            await (await server.next()).list(pod_document("a"), pod_document("b", ready=False, ip="127.0.0.2"))
+            await until(lambda: gateway.knows_its_endpoints)
+            made = report_of(gateway, "uid-1")
+            assert (made.endpoints_total, made.endpoints_ready, made.accelerators) == (2, 0, 1)
+            assert made.left_out == "1 endpoint that has yet to say which models it serves: a:8000; 1 pod not Ready: b"
