@@ -8,6 +8,7 @@ import pytest
 from support.config import digest_of, pool_document
 
 from fairpool_gateway.config import load
+from fairpool_gateway.config.shown import shown
 from fairpool_gateway.errors import ConfigInvalid
 
 TLS = {"caFile": "/etc/fairpool/ca.pem", "serverName": "engine.local"}
@@ -28,6 +29,10 @@ def requirement(**fields):
     return found(selector={"matchExpressions": [{"key": "app", **fields}]})
 
 
+LONGEST = "a." * 126 + "a"
+"""The longest prefix that a label may have: 253 characters."""
+
+
 DISCOVERY = [
     (found(endpoints=[{"name": "e", "url": "http://h:1"}]), "endpoints: must be empty where discovery finds them: remove one of the two"),
     ({"discovery": {"targetPorts": [{"number": 1}]}, "endpoints": []}, "discovery.selector: is missing: say by their labels which pods are endpoints"),
@@ -36,6 +41,8 @@ DISCOVERY = [
     (found(selector={"matchLabels": {"app": 5}}), "discovery.selector.matchLabels.app: must be text, not 5: put it in quotes"),
     (found(selector={"matchLabels": {"app": "-"}}), "discovery.selector.matchLabels.app: must be the value of a label, at most 63 letters, digits and . _ -, not '-'"),
     (found(selector={"matchLabels": {"a,b": "c"}}), "discovery.selector.matchLabels.a,b.[key]: must be the key of a label, such as app or example.com/app, not 'a,b'"),
+    (requirement(key="a..b/c", operator="Exists"), "discovery.selector.matchExpressions[0].key: must be the key of a label, such as app or example.com/app, not 'a..b/c'"),
+    (requirement(key=f"{LONGEST}b/c", operator="Exists"), f"discovery.selector.matchExpressions[0].key: must be the key of a label, such as app or example.com/app, not {shown(f'{LONGEST}b/c')}"),
     (requirement(operator="Equals"), "discovery.selector.matchExpressions[0].operator: must be In, NotIn, Exists or DoesNotExist, not 'Equals'"),
     (requirement(operator="In"), "discovery.selector.matchExpressions[0].values: must be there with In and NotIn, and empty with Exists and DoesNotExist"),
     (requirement(operator="Exists", values=["a"]), "discovery.selector.matchExpressions[0].values: must be there with In and NotIn, and empty with Exists and DoesNotExist"),
@@ -52,6 +59,12 @@ DISCOVERY = [
     (found(more={"endpointTls": TLS}), "discovery.tls: must be true where there is endpointTls, which says whom to trust, and only there"),
     (found(more={"endpointTls": TLS}, tls="yes"), "discovery.tls: must be true or false, not 'yes'"),
 ]  # fmt: skip
+
+
+def test_the_longest_prefix_of_a_label_is_no_problem():
+    text = json.dumps(pool_document(**requirement(key=f"{LONGEST}/c", operator="Exists")))
+    (read,) = load(text, source="pool.yaml", strict=True).discovery.selector.match_expressions
+    assert read.key == f"{LONGEST}/c"
 
 
 @pytest.mark.parametrize(("fields", "message"), DISCOVERY, ids=[message[:80] for _, message in DISCOVERY])

@@ -32,7 +32,8 @@ _PATH: Final = re.compile(r"/[!-~]{0,255}")
 
 _LABEL_VALUE: Final = re.compile(r"([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?")
 _QUALIFIED_NAME: Final = re.compile(
-    r"([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?"
+    r"((?=[^/]{1,253}/)[a-z0-9]([a-z0-9-]*[a-z0-9])?([.][a-z0-9]([a-z0-9-]*[a-z0-9])?)*/)?"
+    r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?"
 )
 _PORT_NAME: Final = re.compile(r"(?=[a-z0-9-]*[a-z])[a-z0-9](-?[a-z0-9]){0,14}")
 
