@@ -117,6 +117,9 @@ class TestWhereItLooks:
         status, lines = ran(capsys, "-f", str(sample))
         assert status == 0, lines
 
+    def test_so_are_all_of_them_at_once(self, capsys):
+        assert ran(capsys, "-f", str(ROOT / "manifests" / "samples"))[0] == 0
+
 
 class TestTheEnd:
     def test_is_1_for_warnings_where_they_are_asked_for(self, repository, capsys):
