@@ -8,6 +8,7 @@ from support.cluster.client import running_client
 from support.cluster.kubectl import Kubectl
 from support.cluster.namespaces import new_namespace
 from support.node.alone import inside
+from support.node.groups import weigh
 from support.node.images import images
 from support.node.installation import install
 from support.node.node import Node
@@ -43,6 +44,7 @@ def kubectl(node, tmp_path_factory):
 def installed(kubectl):
     """The operator is there, two replicas of it."""
     asyncio.run(install(kubectl))
+    weigh()
 
 
 @pytest.fixture

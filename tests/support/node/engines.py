@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
+from collections import Counter, defaultdict
 from typing import Any, Final
 
 import httpx
@@ -34,7 +34,7 @@ def engines(namespace: str, replicas: int, *arguments: str) -> Document:
         "ports": [{"containerPort": PORT}],
         "readinessProbe": {"httpGet": {"path": "/health", "port": PORT}, "periodSeconds": 1},
         "lifecycle": {"preStop": {"sleep": {"seconds": FINISHING_SECONDS}}},
-        "resources": {"limits": {"nvidia.com/gpu": 1}},
+        "resources": {"requests": {"cpu": "100m"}, "limits": {"nvidia.com/gpu": 1}},
         "securityContext": _RESTRICTED,
     }
     pod = {
@@ -65,14 +65,19 @@ async def running(admin: Client, namespace: str) -> list[Document]:
 
 async def tokens(admin: Client, namespace: str) -> dict[str, Counter[str]]:
     """What the engines that serve have computed so far, by label: requests, prompt and generation."""
-    async with httpx.AsyncClient(trust_env=False) as http:
-        urls = [f"http://{pod['status']['podIP']}:{PORT}/debug/tokens" for pod in await running(admin, namespace)]
-        said = await asyncio.gather(*(http.get(url) for url in urls))
-    totals: dict[str, Counter[str]] = {}
-    for answer in said:
-        for label, counts in answer.raise_for_status().json().items():
-            totals.setdefault(label, Counter()).update(counts)
+    totals: dict[str, Counter[str]] = defaultdict(Counter)
+    for said in await asyncio.gather(*map(tokens_of, await running(admin, namespace))):
+        for label, counts in said.items():
+            totals[label].update(counts)
     return totals
+
+
+async def tokens_of(pod: Document) -> dict[str, dict[str, int]]:
+    """The same of one engine."""
+    async with httpx.AsyncClient(trust_env=False) as http:
+        said = await http.get(f"http://{pod['status']['podIP']}:{PORT}/debug/tokens")
+    counted: dict[str, dict[str, int]] = said.raise_for_status().json()
+    return counted
 
 
 def _is_ready(pod: Document) -> bool:

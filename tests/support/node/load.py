@@ -10,10 +10,10 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import pairwise, repeat
 from typing import Any, Final
 
 import openai
@@ -21,6 +21,9 @@ from support.node.engines import MODEL
 
 PATIENCE: Final = 120.0
 REASON: Final = "x-fairpool-reason"
+
+Body = dict[str, Any]
+"""What one request asks for, as the client takes it."""
 
 _PAUSE: Final = 0.05
 """Seconds between a refusal and the next request, so that refusals stay countable."""
@@ -65,6 +68,12 @@ class Account:
         return max(times) - min(times) if times else 0.0
 
     @property
+    def losing_seconds(self) -> float:
+        """From the first that was lost to the last."""
+        times = [end.ended for end in self.ends if end.lost]
+        return max(times) - min(times) if times else 0.0
+
+    @property
     def longest_silence(self) -> float:
         """The longest time in which nothing was answered."""
         times = sorted(end.ended for end in self.ends if not end.reason and not end.lost)
@@ -100,18 +109,23 @@ class Load:
         """Have every client send no more."""
         self._ending = True
 
-    async def ask_on(self, key: str, stream: bool, **body: Any) -> None:
+    async def ask_on(self, key: str, stream: bool, bodies: Iterator[Body]) -> None:
         """Be one client, until the load ends."""
         async with client_of(self._url, key) as client:
             while not self._ending:
-                end = await self._once(client, stream, body)
-                async with self._more:
-                    self.account.ends.append(end)
-                    self._more.notify_all()
+                end = await self.once(client, stream, next(bodies))
                 if end.reason or end.lost:
                     await asyncio.sleep(_PAUSE)
 
-    async def _once(self, client: openai.AsyncOpenAI, stream: bool, body: dict[str, Any]) -> Ended:
+    async def once(self, client: openai.AsyncOpenAI, stream: bool, body: Body) -> Ended:
+        """Send one request, and count how it ends."""
+        end = await self._once(client, stream, body)
+        async with self._more:
+            self.account.ends.append(end)
+            self._more.notify_all()
+        return end
+
+    async def _once(self, client: openai.AsyncOpenAI, stream: bool, body: Body) -> Ended:
         self.account.sent += 1
         began, events = time.monotonic(), 0
         try:
@@ -138,30 +152,33 @@ class Load:
 
 def client_of(url: str, key: str) -> openai.AsyncOpenAI:
     """The official client, which asks once only."""
-    return openai.AsyncOpenAI(base_url=url, api_key=key, max_retries=0, timeout=PATIENCE)
+    return openai.AsyncOpenAI(base_url=url, api_key=key, max_retries=0, timeout=2 * PATIENCE)
 
 
-def question(max_tokens: int, words: int = 5, **more: Any) -> dict[str, Any]:
+def question(tokens: int, words: int = 5, **more: Any) -> Body:
     """A request for an answer of just this length."""
-    content = "word " * words
-    return {"model": MODEL, "messages": [{"role": "user", "content": content}], "max_tokens": max_tokens, **more}
+    messages = [{"role": "user", "content": "word " * words}]
+    fixed = {"ignore_eos": True}
+    return {"model": MODEL, "messages": messages, "max_tokens": tokens, "extra_body": fixed, **more}
 
 
 @asynccontextmanager
 async def load_on(
-    url: str, keys: Sequence[str], clients: int = 6, max_tokens: int = 40, **more: Any
+    url: str, keys: Iterable[str], clients: int = 6, bodies: Iterator[Body] | None = None
 ) -> AsyncIterator[Load]:
-    """Clients of each tenant for the block; when it ends every request has ended, and the account adds up."""
+    """So many clients for each key, for the block; when it ends every request has ended, and the account adds up.
+
+    What they ask for is an endless iterator, by default the same question of 40 tokens.
+    """
     load = Load(url)
+    asked = bodies or repeat(question(40))
     asking = [
-        asyncio.create_task(load.ask_on(key, number % 2 == 1, **question(max_tokens, **more)))
-        for key in keys
-        for number in range(clients)
+        asyncio.create_task(load.ask_on(key, number % 2 == 1, asked)) for key in keys for number in range(clients)
     ]
     try:
         yield load
         load.end()
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(2 * PATIENCE):
             await asyncio.gather(*asking)
     finally:
         for task in asking:

@@ -16,9 +16,11 @@ from typing import Any, Final
 
 import httpx
 from support.cluster.access import Access
+from support.cluster.client import Document
 from support.cluster.control_plane import ControlPlane
 from support.cluster.process import Server
 from support.cluster.programs import Programs
+from support.node import groups
 from support.node.images import SANDBOX
 from support.node.machine import network_plugins
 
@@ -116,14 +118,23 @@ class Node:
         self._put_gpus()
 
     def close(self) -> None:
-        """End everything; what pods leave behind ends with the machine."""
+        """End everything, pods too."""
         for server in reversed(self._servers):
             server.kill()
+        groups.end()
         self.control_plane.close()
 
     def tag(self, image: str, name: str) -> None:
         """Give an image of the node another name."""
         _run("ctr", "--namespace", "k8s.io", "images", "tag", "--force", _full(image), _full(name))
+
+    def process(self, pod: Document) -> int:
+        """The process of a pod's container, as the tests see it, to be killed or stopped."""
+        (container,) = pod["status"]["containerStatuses"]
+        name = container["containerID"].rpartition("/")[2]
+        lines = _run("ctr", "--namespace", "k8s.io", "tasks", "list").splitlines()
+        (pid,) = (int(line.split()[1]) for line in lines if line.startswith(name))
+        return pid
 
     def _start_containerd(self, archives: Iterable[Path]) -> None:
         network = self._directory / "network"
@@ -181,6 +192,7 @@ def _full(image: str) -> str:
     return f"docker.io/library/{image}"
 
 
-def _run(*command: str) -> None:
+def _run(*command: str) -> str:
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{' '.join(command)}: {done.stderr or done.stdout}"
+    return done.stdout

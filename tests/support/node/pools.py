@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Final
 
+import httpx
 from support.cluster.client import DEPLOYMENT, FAIR_POOL, POD, SERVICE, Client, Document
 from support.cluster.definitions import fair_pool
 from support.cluster.kubectl import Kubectl
@@ -18,10 +19,13 @@ from support.node import engines
 POOL: Final = "sim"
 OWNED: Final = f"{POOL}-fairpool"
 GATEWAY: Final = f"fairpool.dev/pool={POOL}"
-SLOTS: Final = 4
+ADMIN_PORT: Final = 8081
+SLOTS: Final = 3
 
-STEPS: Final = ("--step-base", "0.01", "--step-per-sequence", "0.0001")
-"""An answer takes a hundredth of a second a token: long enough for something to happen to it."""
+_GATEWAY: Final = {"resources": {"requests": {"cpu": "500m", "memory": "128Mi"}}}
+
+STEPS: Final = ("--step-base", "0.01", "--step-per-sequence", "0.0001", "--tokens-per-event", "8")
+"""An answer takes a hundredth of a second a token, long enough for something to happen to it, in few events."""
 
 
 @dataclass
@@ -41,7 +45,7 @@ class Pool:
     def documents(self, replicas: int, *arguments: str) -> list[Document]:
         """Everything: engines, pool, tenants."""
         endpoints = {"selector": {"matchLabels": dict(engines.LABELS)}, "targetPorts": [{"number": engines.PORT}]}
-        spec = {"endpoints": endpoints, "slots": {"perEndpoint": SLOTS}, **self.spec}
+        spec = {"endpoints": endpoints, "slots": {"perEndpoint": SLOTS}, "gateway": _GATEWAY, **self.spec}
         tenants = [self.tenant(name, weight) for name, weight in self.weights.items()]
         pool = fair_pool(self.namespace, POOL, **spec)
         return [engines.engines(self.namespace, replicas, *(arguments or STEPS)), pool, *chain.from_iterable(tenants)]
@@ -80,6 +84,13 @@ class Pool:
         """The gateway's pods, once they are so."""
         found = await eventually_all(self.admin, POD, self.namespace, condition, within, labelSelector=GATEWAY)
         return list(found.values())
+
+    async def shown(self, path: str) -> Any:
+        """What the gateway's admin port shows, such as `debug/tenants`."""
+        (pod,) = await self.gateways(lambda found: len(found) == 1)
+        async with httpx.AsyncClient(trust_env=False) as http:
+            answer = await http.get(f"http://{pod['status']['podIP']}:{ADMIN_PORT}/{path}")
+            return answer.raise_for_status().json()
 
     async def available(self, within: float = 90.0) -> Document:
         """Wait until the gateway's Deployment is rolled out."""

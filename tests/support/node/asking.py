@@ -1,0 +1,20 @@
+"""Waiting for what can only be asked for, again and again: what a process shows of itself, and how it answers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Final, TypeVar
+
+PATIENCE: Final = 60.0
+_AGAIN: Final = 0.02
+
+Found = TypeVar("Found")
+
+
+async def until(ask: Callable[[], Awaitable[Found]], within: float = PATIENCE) -> Found:
+    """Ask until the answer is true; returns it."""
+    async with asyncio.timeout(within):
+        while not (found := await ask()):  # noqa: ASYNC110 - there is nothing to watch
+            await asyncio.sleep(_AGAIN)
+    return found
