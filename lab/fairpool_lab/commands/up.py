@@ -74,6 +74,7 @@ def run(options: argparse.Namespace) -> int:
     # Here, for other commands need none of it, and what it needs may not be installed.
     try:
         from fairpool_lab.up.endpoints import given  # noqa: PLC0415
+        from fairpool_lab.up.programs import Ports  # noqa: PLC0415
         from fairpool_lab.up.session import Options, Session  # noqa: PLC0415
     except ModuleNotFoundError as missing:
         if missing.name is None or not missing.name.startswith("cel_expr_python"):
@@ -86,10 +87,8 @@ def run(options: argparse.Namespace) -> int:
         Options(
             paths=tuple(options.paths),
             given=given(options.endpoint, options.simulate),
+            first=Ports(options.host, options.port, options.admin_port),
             namespace=options.namespace,
-            host=options.host,
-            port=options.port,
-            admin_port=options.admin_port,
             state=options.state,
             drain_seconds=options.drain_seconds,
         ),

@@ -1,24 +1,22 @@
-"""One run of `fairpool up`: every pool of the files is served, as the files say at any moment, until it is ended.
+"""One run of `fairpool up`: the files are read, decided about, served and followed until it is ended.
 
-What always holds: an edit that cannot be used changes nothing of what is served, and is told with its file and line;
-everything that was started ends with the session, gateways first.
+What always holds: an edit that cannot be used changes nothing of what is served; each problem is told once, with its
+file and line; everything that was started ends with the session.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import count
 from pathlib import Path
-from typing import Any
 
-from fairpool_lab.errors import LabError, NothingToServe
+from fairpool_lab.errors import NothingToServe
 from fairpool_lab.up.endpoints import Given
 from fairpool_lab.up.following import Followed
 from fairpool_lab.up.local import Local, decide
-from fairpool_lab.up.pool import Pool
+from fairpool_lab.up.pools import Pools
 from fairpool_lab.up.programs import Ports
 from fairpool_lab.up.resources import Resources
 from fairpool_lab.up.state import State, state
@@ -35,22 +33,23 @@ class Options:
     Attributes:
         paths: where the resources are.
         given: where endpoints are.
+        first: the ports of the first pool.
         namespace: that of resources that name none.
-        host: where tenants connect.
-        port: the first pool's; each further pool has the next. 0: the kernel chooses.
-        admin_port: the same for admin ports.
         state: where files go; None: where they are gone in the end.
         drain_seconds: how long what waits and runs may take in the end.
     """
 
     paths: tuple[Path, ...]
     given: Given
-    namespace: str = "default"
-    host: str = "127.0.0.1"
-    port: int = 8080
-    admin_port: int = 9080
-    state: Path | None = None
-    drain_seconds: int = 30
+    first: Ports
+    namespace: str
+    state: Path | None
+    drain_seconds: int
+
+    @property
+    def follows(self) -> bool:
+        """Whether edits are followed. The standard input can be read once only."""
+        return STDIN not in self.paths
 
 
 class Session:
@@ -61,13 +60,9 @@ class Session:
         self._say = say
         self._given = options.given
         self._resources = Resources(options.namespace)
-        self._pools: dict[PoolKey, Pool] = {}
-        self._numbers: dict[PoolKey, int] = {}
-        self._said: dict[PoolKey, list[str]] = {}
-        self._told: tuple[Problem, ...] = ()
-        self._leaving: dict[PoolKey, tuple[Pool, asyncio.Task[None]]] = {}
-        self._failed = asyncio.Event()
-        self._failure: LabError | None = None
+        self._pools: Pools | None = None
+        self._lines: dict[PoolKey, list[str]] = {}
+        self._problems: tuple[Problem, ...] = ()
 
     async def run(self) -> None:
         """Serve until cancelled.
@@ -79,145 +74,84 @@ class Session:
             LabError: a port or a file is not to be had.
         """
         with state(self._options.state) as files:
+            drain_seconds = self._options.drain_seconds
+            self._pools = pools = Pools(files, self._options.first, drain_seconds, self._say)
             try:
-                followed = Followed(self._options.paths)
-                await self._or_failure(self._begin(files))
-                await self._or_failure(self._go_on(files, followed))
+                await pools.unless_one_fails(self._serve(pools, files))
             finally:
-                await self._end()
+                if pools.are_served:
+                    self._say(f"Finishing what waits and runs, for {drain_seconds} s at most; once more ends it.")
+                await pools.end()
 
     def hurry(self) -> None:
         """Wait no longer for what runs."""
-        for pool in (*self._pools.values(), *(pool for pool, _ in self._leaving.values())):
-            pool.hurry()
+        if self._pools is not None:
+            self._pools.hurry()
 
-    async def _begin(self, files: State) -> None:
+    async def _serve(self, pools: Pools, files: State) -> None:
+        followed = Followed(self._options.paths)
         try:
-            manifests = await asyncio.to_thread(read, self._options.paths)
+            await self._begin(await self._read(), pools, files)
         except CannotStart as problem:
             raise NothingToServe(str(problem)) from None
-        self._tell(self._resources.take(manifests))
-        decided = self._decide()
-        if not decided:
-            named = ", ".join(map(str, self._options.paths))
-            raise NothingToServe(f"there is no FairPool that can be used in {named}")
-        self._given = self._given.settled(decided)
-        decided = self._decide()
-        await self._meet(decided, files)
-        for key, local in decided.items():
-            for line in self._said[key]:
-                self._say(line)
-            served = self._pools[key].served
-            if served is not None:
-                self._say("")
-                for line in trial_lines(local, served, files.of(key).directory):
-                    self._say(line)
-            self._say("")
-        if not any(pool.served for pool in self._pools.values()):
-            raise NothingToServe("no pool can be served as it is: correct what is said above")
-        following = "Edits of the files are followed. " if STDIN not in self._options.paths else ""
-        self._say(f"{following}Ctrl-C ends everything, after what waits and runs.")
-
-    async def _go_on(self, files: State, followed: Followed) -> None:
-        """Follow edits. The standard input is read once only."""
-        if STDIN in self._options.paths:
-            await asyncio.Event().wait()
-        while True:
+        while self._options.follows:
             await followed.changed()
             try:
-                manifests = await asyncio.to_thread(read, self._options.paths)
+                await self._go_on(await self._read(), pools, files)
             except CannotStart as problem:
                 self._say(f"{problem}: everything stays as it is")
-                continue
-            await self._edited(manifests, files)
+        await asyncio.Event().wait()
 
-    async def _edited(self, manifests: Manifests, files: State) -> None:
-        self._tell(self._resources.take(manifests))
-        before = dict(self._said)
+    async def _read(self) -> Manifests:
+        return await asyncio.to_thread(read, self._options.paths)
+
+    async def _begin(self, manifests: Manifests, pools: Pools, files: State) -> None:
+        self._take(manifests)
+        there = [key for key, local in self._decide().items() if local.place is not None]
+        if there:
+            self._given = self._given.settled(there)
         decided = self._decide()
-        for key in self._pools.keys() - decided.keys():
-            self._say(f"Pool {key} is gone; what it runs is finished.")
-            self._let_go(key)
-        await self._meet(decided, files)
-        for key in decided:
-            for line in news(before.get(key, ()), self._said[key]):
-                self._say(line)
+        await self._meet(decided, pools, files)
+        for key, local in decided.items():
+            self._say_all(self._lines[key])
+            if (served := pools.served(key)) is not None:
+                self._say_all(["", *trial_lines(local, served, files.of(key).directory)])
+            self._say("")
+        if not there:
+            raise NothingToServe(f"there is no FairPool that can be used in {', '.join(map(str, self._options.paths))}")
+        if not pools.are_served:
+            raise NothingToServe("no pool can be served as it is: correct what is said above")
+        follows = "Edits of the files are followed. " if self._options.follows else ""
+        self._say(f"{follows}Ctrl-C ends everything, after what waits and runs.")
+
+    async def _go_on(self, manifests: Manifests, pools: Pools, files: State) -> None:
+        self._take(manifests)
+        before, decided = self._lines, self._decide()
+        for key in sorted(before):
+            if pools.served(key) is not None and (key not in decided or decided[key].place is None):
+                self._say(f"Pool {key} is gone; what it runs is finished.")
+        await self._meet(decided, pools, files)
+        for key, lines in self._lines.items():
+            self._say_all(news(before.get(key, ()), lines))
+
+    def _take(self, manifests: Manifests) -> None:
+        """Have what was read in force, and tell of problems that were not there before."""
+        before, self._problems = self._problems, self._resources.take(manifests)
+        self._say_all(f"{each.file}:{each.line}: {each.message}" for each in self._problems if each not in before)
 
     def _decide(self) -> dict[PoolKey, Local]:
-        """What is to be run of each pool that is there; tenants of others are told of."""
+        """What is to be run of each pool that is there, or that a tenant names."""
         store, now = self._resources.store(), datetime.now(UTC)
-        decided = [decide(key, self._resources, store, self._given.of(key), now) for key in sorted(store.keys())]
-        for local in decided:
-            lines = [line for line in tenant_lines(local) if local.place is None]
-            for line in news(self._said.get(local.key, ()), lines):
-                self._say(line)
-            if local.place is None:
-                self._said[local.key] = lines
-        return {local.key: local for local in decided if local.place is not None}
+        return {key: decide(key, self._resources, store, self._given.of(key), now) for key in sorted(store.keys())}
 
-    async def _meet(self, decided: dict[PoolKey, Local], files: State) -> None:
-        """Have pools as was decided, and know what is to be said of them."""
-        for key, local in decided.items():
-            if key not in self._pools:
-                await self._gone(key)
-                self._pools[key] = Pool(
-                    files.of(key), self._ports(key), self._options.drain_seconds, self._say, self._fail
-                )
-            self._pools[key].want(local)
-        for key, local in decided.items():
-            await self._pools[key].settled()
-            lines = [*pool_lines(local, self._pools[key].served, files.of(key).directory), *tenant_lines(local)]
-            self._said[key] = lines
+    async def _meet(self, decided: dict[PoolKey, Local], pools: Pools, files: State) -> None:
+        """Have pools as was decided, and know what is to be said of each."""
+        await pools.meet({key: local for key, local in decided.items() if local.place is not None})
+        self._lines = {
+            key: [*pool_lines(local, pools.served(key), files.of(key).directory), *tenant_lines(local)]
+            for key, local in decided.items()
+        }
 
-    def _ports(self, key: PoolKey) -> Ports:
-        """The least that no other pool has, so that a pool's are the same in every session."""
-        taken = set(self._numbers.values())
-        self._numbers[key] = number = next(number for number in count() if number not in taken)
-        of = [first + number if first else 0 for first in (self._options.port, self._options.admin_port)]
-        return Ports(self._options.host, *of)
-
-    def _let_go(self, key: PoolKey) -> None:
-        pool = self._pools.pop(key)
-        self._said.pop(key, None)
-        self._leaving[key] = pool, asyncio.create_task(self._leave(key, pool))
-
-    async def _leave(self, key: PoolKey, pool: Pool) -> None:
-        await pool.end()
-        del self._numbers[key], self._leaving[key]
-
-    async def _gone(self, key: PoolKey) -> None:
-        """Wait for the end of what served a pool of this name before."""
-        if key in self._leaving:
-            await self._leaving[key][1]
-
-    def _tell(self, problems: Iterable[Problem]) -> None:
-        """Tell of problems that were not there before."""
-        problems = tuple(problems)
-        for each in problems:
-            if each not in self._told:
-                self._say(f"{each.file}:{each.line}: {each.message}")
-        self._told = problems
-
-    def _fail(self, failure: LabError) -> None:
-        self._failure = self._failure or failure
-        self._failed.set()
-
-    async def _or_failure(self, work: Coroutine[Any, Any, None]) -> None:
-        """Work, unless something fails meanwhile."""
-        task, failed = asyncio.create_task(work), asyncio.create_task(self._failed.wait())
-        try:
-            await asyncio.wait((task, failed), return_when=asyncio.FIRST_COMPLETED)
-            if self._failure is not None:
-                raise self._failure
-            task.result()
-        finally:
-            task.cancel()
-            failed.cancel()
-            await asyncio.wait((task, failed))
-
-    async def _end(self) -> None:
-        if any(pool.served for pool in self._pools.values()):
-            self._say(f"Finishing what waits and runs, for {self._options.drain_seconds} s at most; once more ends it.")
-        await asyncio.gather(
-            *(pool.end() for pool in self._pools.values()), *(task for _, task in self._leaving.values())
-        )
+    def _say_all(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            self._say(line)

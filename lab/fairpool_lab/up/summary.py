@@ -20,7 +20,10 @@ _UNKNOWN_MODEL = "MODEL"
 
 def pool_lines(local: Local, served: Served | None, directory: Path) -> Iterator[str]:
     """A pool, and where it is served if it is."""
-    yield f"Pool {local.key}, in {local.place}" + (f": {served.url}/v1" if served else ": not served")
+    if local.place is None:
+        yield f"Pool {local.key}, in none of the files: not served"
+        return
+    yield f"Pool {local.key}, in {local.place}: {f'{served.url}/v1' if served else 'not served'}"
     kept = " The last good configuration stays in force." if served else ""
     yield from (f"  {problem}{kept}" for problem in local.problems)
     if local.idle is not None:

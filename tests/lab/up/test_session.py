@@ -132,6 +132,24 @@ class TestEdits:
         place.write("llama", pool(), weight("search", weight=300), weight("batch", weight=100))
         eventually(lambda: place.weights()["search"] == 300)
 
+    def test_a_directory_that_is_moved_away_for_a_while_takes_nothing_away(self, place):
+        so_far = len(place.up.said)
+        away = place.directory.rename(place.directory.with_name("away"))
+        place.up.says(r"^there is no file or directory \S+: everything stays as it is$", after=so_far)
+        assert place.completion().choices
+        away.rename(place.directory)
+        place.write("llama", pool(), weight("search", weight=400), weight("batch", weight=100))
+        eventually(lambda: place.weights()["search"] == 400)
+
+    def test_a_tenant_of_a_pool_that_there_is_not_is_told_so(self, place):
+        so_far = len(place.up.said)
+        place.write("lost", weight("lost", of="lama"))
+        place.up.says(r"^Pool default/lama, in none of the files: not served$", after=so_far)
+        place.up.says(
+            r"lost.yaml:6: ResolvedRefs=False \(PoolNotFound\): There is no FairPool default/lama", after=so_far
+        )
+        (place.directory / "lost.yaml").unlink()
+
     def test_a_tenant_that_is_removed_is_one_no_more(self, place):
         place.write("llama", pool(), weight("search", weight=300))
 

@@ -1,0 +1,111 @@
+"""Every pool that is served here: which there are, on which ports, and what becomes of all if one fails.
+
+What always holds: a pool keeps its ports for as long as it is there; one that leaves finishes what it runs while the
+others serve on; and what ends by itself ends everything, so that nobody takes half for the whole.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping
+from itertools import count
+from typing import Any
+
+from fairpool_lab.errors import LabError
+from fairpool_lab.up.local import Local
+from fairpool_lab.up.pool import Pool, Served
+from fairpool_lab.up.programs import Ports
+from fairpool_lab.up.state import State
+from fairpool_operator.view import PoolKey
+
+
+class Pools:
+    """The pools of one session.
+
+    Args:
+        files: where their files go.
+        first: the ports of the first pool; each further pool has the next ones.
+        drain_seconds: how long what waits and runs may take at the end of one.
+        say: told what a gateway warns of.
+    """
+
+    def __init__(self, files: State, first: Ports, drain_seconds: int, say: Callable[[str], None]) -> None:
+        self._files = files
+        self._first = first
+        self._drain_seconds = drain_seconds
+        self._say = say
+        self._pools: dict[PoolKey, Pool] = {}
+        self._numbers: dict[PoolKey, int] = {}
+        self._leaving: dict[PoolKey, tuple[Pool, asyncio.Task[None]]] = {}
+        self._failed = asyncio.Event()
+        self._failure: LabError | None = None
+
+    async def meet(self, wanted: Mapping[PoolKey, Local]) -> None:
+        """Have these pools and no others; returns once they are as they are wanted."""
+        for key in self._pools.keys() - wanted.keys():
+            pool = self._pools.pop(key)
+            self._leaving[key] = pool, asyncio.create_task(self._leave(key, pool))
+        for key, local in wanted.items():
+            if key not in self._pools:
+                await self._gone(key)
+                files, ports = self._files.of(key), self._ports(key)
+                self._pools[key] = Pool(files, ports, self._drain_seconds, self._say, self._fail)
+            self._pools[key].want(local)
+        for key in wanted:
+            await self._pools[key].settled()
+
+    def served(self, key: PoolKey) -> Served | None:
+        """Where a pool is served, if it is."""
+        return self._pools[key].served if key in self._pools else None
+
+    @property
+    def are_served(self) -> bool:
+        """Whether any is."""
+        return any(pool.served for pool in self._pools.values())
+
+    async def unless_one_fails(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do something to its end.
+
+        Raises:
+            LabError: what serves a pool could not be started, or ended by itself; the work was given up.
+        """
+        task, failed = asyncio.create_task(work), asyncio.create_task(self._failed.wait())
+        try:
+            await asyncio.wait((task, failed), return_when=asyncio.FIRST_COMPLETED)
+            if self._failure is not None:
+                raise self._failure
+            task.result()
+        finally:
+            task.cancel()
+            failed.cancel()
+            await asyncio.wait((task, failed))
+
+    async def end(self) -> None:
+        """End all of them, after what waits and runs."""
+        leaving = (task for _, task in self._leaving.values())
+        await asyncio.gather(*(pool.end() for pool in self._pools.values()), *leaving)
+
+    def hurry(self) -> None:
+        """Wait no longer for what runs in those that end."""
+        for pool in (*self._pools.values(), *(pool for pool, _ in self._leaving.values())):
+            pool.hurry()
+
+    def _ports(self, key: PoolKey) -> Ports:
+        """The first that no other pool has, so that a pool's are the same in every session."""
+        taken = set(self._numbers.values())
+        self._numbers[key] = number = next(number for number in count() if number not in taken)
+        tenants, admin = (first + number if first else 0 for first in (self._first.tenants, self._first.admin))
+        return Ports(self._first.host, tenants, admin)
+
+    async def _leave(self, key: PoolKey, pool: Pool) -> None:
+        await pool.end()
+        del self._numbers[key], self._leaving[key]
+
+    async def _gone(self, key: PoolKey) -> None:
+        """Wait for the end of what served a pool of this name before."""
+        if key in self._leaving:
+            await self._leaving[key][1]
+
+    def _fail(self, failure: LabError) -> None:
+        self._failure = self._failure or failure
+        self._failed.set()
