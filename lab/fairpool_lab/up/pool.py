@@ -10,6 +10,7 @@ import asyncio
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import count
 
 from fairpool_gateway.config import EndpointSettings, dump
 from fairpool_lab.errors import LabError
@@ -52,6 +53,7 @@ class Pool:
         self._changed = asyncio.Event()
         self._met = asyncio.Event()
         self._over_tls = False
+        self._numbers = count()
         self._models: tuple[str, ...] = ()
         self._endpoints: tuple[EndpointSettings, ...] = ()
         self._gateway: _Started | None = None
@@ -78,7 +80,6 @@ class Pool:
         self._task.cancel()
         await asyncio.wait((self._task,))
         await self._end()
-        self._files.forget_secrets()
 
     def hurry(self) -> None:
         """Wait no longer for what runs."""
@@ -124,13 +125,16 @@ class Pool:
             if self._earlier_engines is not None:
                 await self._earlier_engines.end()
             self._earlier_engines = self._engines
+            numbers = [next(self._numbers) for _ in range(local.endpoints.simulated)]
             engines = [
                 programs.engine(f"simulated engine {n} of {local.key}", models, self._files.path(f"engine-{n}.log"))
-                for n in range(local.endpoints.simulated)
+                for n in numbers
             ]
             self._models, self._engines = models, _Started(engines, self._failed)
             urls = [said[1] for said in await self._engines.said()]
-            self._endpoints = tuple(EndpointSettings(name=f"simulated-{n}", url=url) for n, url in enumerate(urls))
+            self._endpoints = tuple(
+                EndpointSettings(name=f"simulated-{n}", url=url) for n, url in zip(numbers, urls, strict=True)
+            )
 
     def _write(self, local: Local) -> None:
         """Everything that the gateway reads; its configuration last, for it names the others."""
@@ -174,6 +178,7 @@ class Pool:
             if started is not None:
                 await started.end()
         self._gateway = self._engines = self._earlier_engines = self.served = None
+        self._files.forget_secrets()
 
 
 class _Started:
