@@ -6,8 +6,10 @@ For what a real one does there is `tests/cluster`. Each request waits in a queue
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
 import json
+import ssl
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -70,8 +72,9 @@ class Asked:
 class ApiServer:
     """Listens on loopback and hands each request to the test."""
 
-    def __init__(self, endpoint: ScriptedEndpoint) -> None:
+    def __init__(self, endpoint: ScriptedEndpoint, scheme: str) -> None:
         self._endpoint = endpoint
+        self._scheme = scheme
         self._asked: asyncio.Queue[Asked] = asyncio.Queue()
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -95,32 +98,54 @@ class ApiServer:
             while True:
                 self._asked.put_nowait(Asked(peer, *await peer.request()))
 
+    @property
+    def url(self) -> str:
+        """Where it listens."""
+        return f"{self._scheme}://{self._endpoint.target}"
+
+    @classmethod
+    @contextlib.asynccontextmanager
+    async def serving(cls, context: ssl.SSLContext | None = None) -> AsyncIterator[ApiServer]:
+        """One, for TLS if there is a context."""
+        async with ScriptedEndpoint.listening(context) as endpoint:
+            server = cls(endpoint, "http" if context is None else "https")
+            server._tasks.append(asyncio.create_task(server._accept()))
+            try:
+                yield server
+            finally:
+                for task in server._tasks:
+                    task.cancel()
+                await asyncio.gather(*server._tasks, return_exceptions=True)
+
     @classmethod
     @contextlib.asynccontextmanager
     async def listening(cls, directory: Path, *, seconds: float = PATIENCE) -> AsyncIterator[tuple[ApiServer, Cluster]]:
-        """One, and a cluster that is connected to it; `seconds` is how long its answers may take."""
-        async with ScriptedEndpoint.listening() as endpoint:
-            server = cls(endpoint)
-            server._tasks.append(asyncio.create_task(server._accept()))
-            file = directory / "kubeconfig"
-            file.write_text(json.dumps(_kubeconfig(f"http://{endpoint.target}")))
-            cluster = await connect(file)
+        """One, and the gateway's cluster, connected to it; `seconds` is how long its answers may take."""
+        async with cls.serving() as server:
+            cluster = await connect(kubeconfig(directory, server.url))
             cluster._seconds = seconds
             try:
                 yield server, cluster
             finally:
                 await cluster.aclose()
-                for task in server._tasks:
-                    task.cancel()
-                await asyncio.gather(*server._tasks, return_exceptions=True)
 
 
-def _kubeconfig(server: str) -> dict[str, Any]:
-    return {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": "c", "cluster": {"server": server}}],
-        "users": [{"name": "u", "user": {"token": "a-secret-token"}}],
-        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
-        "current-context": "c",
-    }
+def kubeconfig(directory: Path, server: str, authority: bytes | None = None) -> Path:
+    """A file that leads to that server, and trusts that authority alone if there is one."""
+    cluster = {"server": server}
+    if authority is not None:
+        cluster["certificate-authority-data"] = base64.b64encode(authority).decode()
+    file = directory / "kubeconfig"
+    file.write_text(
+        json.dumps(
+            {
+                "apiVersion": "v1",
+                "kind": "Config",
+                "clusters": [{"name": "c", "cluster": cluster}],
+                "users": [{"name": "u", "user": {"token": "a-secret-token"}}],
+                "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+                "current-context": "c",
+            }
+        )
+    )
+    return file

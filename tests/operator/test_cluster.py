@@ -1,0 +1,126 @@
+"""The API as the operator uses it: nothing is written by a process that leads no more, at the moment of sending."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from support.api_server import ApiServer, kubeconfig
+from support.certificates import Authority
+from support.cluster.tcp_proxy import tcp_proxy
+from support.scripted_endpoint import PATIENCE, until
+
+from fairpool_operator.cluster import SECRET, Cluster, connect
+from fairpool_operator.errors import NotLeading
+
+WANTED = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a", "namespace": "inference"}}
+WRITES = {
+    "PATCH": lambda cluster: cluster.apply(SECRET, WANTED),
+    "PATCH of a status": lambda cluster: cluster.apply(SECRET, WANTED, status=True),
+    "PATCH by merging": lambda cluster: cluster.merge(SECRET, "inference", "a", {}),
+    "POST": lambda cluster: cluster.create(SECRET, WANTED),
+    "PUT": lambda cluster: cluster.replace(SECRET, WANTED),
+    "DELETE": lambda cluster: cluster.delete(SECRET, "inference", "a", "uid"),
+}
+
+
+class Leadership:
+    """Held until it is not."""
+
+    held = True
+
+    def guard(self):
+        if not self.held:
+            raise NotLeading("another leads")
+
+
+@pytest.fixture
+def leadership():
+    return Leadership()
+
+
+@pytest.fixture
+async def server():
+    async with ApiServer.serving() as server:
+        yield server
+
+
+@pytest.fixture
+async def cluster(server, leadership, tmp_path):
+    cluster = Cluster(await connect(kubeconfig(tmp_path, server.url), guard=leadership.guard), seconds=PATIENCE)
+    yield cluster
+    await cluster.aclose()
+
+
+async def reads(cluster, server):
+    """Read something; nothing else was asked of the server before."""
+    reading = asyncio.create_task(cluster.get(SECRET, "inference", "a"))
+    asked = await server.next()
+    await asked.answer(200, WANTED)
+    assert await reading == WANTED
+    assert (asked.method, server.asked) == ("GET", 0)
+
+
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+class TestAWrite:
+    async def test_is_sent_while_this_process_leads(self, cluster, server, write):
+        writing = asyncio.create_task(write(cluster))
+        asked = await server.next()
+        await asked.answer(200, WANTED)
+        await writing
+        assert asked.method != "GET"
+
+    async def test_is_not_sent_over_a_new_connection_once_it_does_not(self, cluster, server, leadership, write):
+        leadership.held = False
+        with pytest.raises(NotLeading):
+            await write(cluster)
+        await reads(cluster, server)
+
+    async def test_is_not_sent_over_a_connection_that_was_had_already(self, cluster, server, leadership, write):
+        await reads(cluster, server)
+        leadership.held = False
+        with pytest.raises(NotLeading):
+            await write(cluster)
+        await reads(cluster, server)
+
+    async def test_is_not_sent_if_leadership_ends_while_the_connection_is_being_made(self, leadership, tmp_path, write):
+        authority = Authority(tmp_path)
+        async with ApiServer.serving(authority.serving("127.0.0.1")) as server, tcp_proxy(server.url) as network:
+            file = kubeconfig(tmp_path, network.url, authority.pem)
+            cluster = Cluster(await connect(file, guard=leadership.guard), seconds=PATIENCE)
+            network.stall()
+            writing = asyncio.create_task(write(cluster))
+            await until(lambda: network.accepted)
+            leadership.held = False
+            network.resume()
+            with pytest.raises(NotLeading):
+                await writing
+            await reads(cluster, server)
+            await cluster.aclose()
+
+    async def test_is_not_sent_if_leadership_ends_while_it_waits_for_a_connection(
+        self, cluster, server, leadership, write
+    ):
+        cluster._client.rest_client.maxsize = 1
+        reading = asyncio.create_task(cluster.get(SECRET, "inference", "a"))
+        asked = await server.next()
+        writing = asyncio.create_task(write(cluster))
+        await until(lambda: cluster.writes)
+        leadership.held = False
+        await asked.answer(200, WANTED)
+        await reading
+        with pytest.raises(NotLeading):
+            await writing
+        await reads(cluster, server)
+
+
+async def test_a_process_that_leads_again_writes_again(cluster, server, leadership):
+    leadership.held = False
+    for write in WRITES.values():
+        with pytest.raises(NotLeading):
+            await write(cluster)
+    leadership.held = True
+    for write in WRITES.values():
+        writing = asyncio.create_task(write(cluster))
+        await (await server.next()).answer(200, WANTED)
+        await writing
