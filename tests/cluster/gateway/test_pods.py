@@ -68,6 +68,16 @@ class TestWhichPodsAreEndpoints:
             await pods.finish_deleting("gpu-0")
             await pool.reports(lambda said: not said["leftOut"] and not said["endpointsTotal"])
 
+    async def test_is_the_same_of_those_that_have_an_address_of_ipv6(self, pool, pods, start, ask):
+        engine = await pods.serve("six-0", "sim", address="::1")
+        await pods.add("young-0", ready=False)
+        await pool.write()
+        async with start() as gateway:
+            await ask(gateway)
+            said = await pool.reports(lambda said: (said["endpointsReady"], said["endpointsTotal"]) == (1, 2))
+            assert said["leftOut"] == "1 pod not Ready: young-0"
+        assert engine.tokens()
+
     async def test_is_decided_by_the_models_that_all_serve_where_none_are_listed(self, pool, pods, start, ask):
         await pods.serve("gpu-0", "a", "b")
         await pods.serve("gpu-1", "b", "c")

@@ -1,7 +1,8 @@
 """Pods without a node: the test writes their status, and simulated engines answer at their addresses.
 
 They name no node, or the pod garbage collector would delete them within a minute for a node that is not there. Each has
-an address of its own out of 127.0.0.0/8, and all use one port, as the pods of a Deployment do.
+an address of its own out of 127.0.0.0/8, or is given the only one that IPv6 has here, ::1; and all use one port, as the
+pods of a Deployment do.
 """
 
 from __future__ import annotations
@@ -31,9 +32,12 @@ class FakePods:
         self._stack = stack
         self._stops: dict[str, AsyncExitStack] = {}
         self._addresses: Iterator[str] = (f"127.0.{a}.{b}" for a, b in itertools.product(range(256), range(2, 255)))
-        holder = stack.enter_context(socket.socket())
+        has_both = socket.has_dualstack_ipv6()
+        holder = stack.enter_context(socket.socket(socket.AF_INET6 if has_both else socket.AF_INET))
         holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        holder.bind(("0.0.0.0", 0))
+        if has_both:
+            holder.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        holder.bind(("::" if has_both else "0.0.0.0", 0))
         self.port: int = holder.getsockname()[1]
         """The port of all pods, which nobody else gets on any address: its holder does not listen."""
 
