@@ -87,6 +87,7 @@ class TestStart:
         async with running_engine(host="::1") as six, running_engine() as four:
             path = config(f"http://[::1]:{six.port}", four.url, tenants=[{"name": "a", "weight": 1}])
             async with gateway_process(path, "--host", "::", "--admin-host", "::") as gateway:
+                assert gateway.url.startswith("http://[::]:")
                 for host in ("127.0.0.1", "[::1]"):
                     gateway.url, gateway.admin_url = (
                         f"http://{host}:{url.rpartition(':')[2]}" for url in (gateway.url, gateway.admin_url)

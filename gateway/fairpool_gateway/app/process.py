@@ -142,11 +142,11 @@ async def _serve(
         await tenants.drain(options.drain_seconds)
 
     log.info(
-        "serving pool %s to tenants on %s://%s:%d, admin on http://%s:%d",
+        "serving pool %s to tenants on %s://%s, admin on http://%s",
         gateway.config.pool,
         "http" if certificate is None else "https",
-        *ports.tenants.getsockname()[:2],
-        *ports.admin.getsockname()[:2],
+        _address(ports.tenants),
+        _address(ports.admin),
     )
     _tune_malloc()
     _tune_gc()
@@ -163,6 +163,12 @@ async def _serve(
         if certificate is not None:
             tasks.create_task(certificate.follow(ended))
     await gateway.aclose()
+
+
+def _address(listening: socket.socket) -> str:
+    """Where it listens, as URLs have it."""
+    host, port = listening.getsockname()[:2]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 @contextlib.asynccontextmanager

@@ -67,6 +67,7 @@ class Local:
         endpoints: where its endpoints are.
         files: what a cluster would mount from Secrets, by path.
         over_tls: whether tenants are served over TLS.
+        changes_at: when time alone will change this; None: never.
     """
 
     key: PoolKey
@@ -78,6 +79,7 @@ class Local:
     endpoints: Endpoints = NO_ENDPOINTS
     files: Mapping[str, bytes] = field(default_factory=dict, repr=False)
     over_tls: bool = False
+    changes_at: datetime | None = None
 
 
 def decide(key: PoolKey, resources: Resources, store: Store, endpoints: Endpoints, now: datetime) -> Local:
@@ -90,7 +92,7 @@ def decide(key: PoolKey, resources: Resources, store: Store, endpoints: Endpoint
     place = resources.place("FairPool", *key)
     unmet = (f"{place}: {each}" for each in _unmet(compiled.config, endpoints))
     problems = (*_refused("FairPool", view.pool.metadata, compiled, resources), *unmet)
-    local = Local(key, place, tenants, problems, endpoints=endpoints)
+    local = Local(key, place, tenants, problems, endpoints=endpoints, changes_at=compiled.changes_at)
     if problems or compiled.config is None:
         return local
     return replace(

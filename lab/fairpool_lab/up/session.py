@@ -61,6 +61,7 @@ class Session:
         self._given = options.given
         self._resources = Resources(options.namespace)
         self._pools: Pools | None = None
+        self._decided: dict[PoolKey, Local] = {}
         self._lines: dict[PoolKey, list[str]] = {}
         self._problems: tuple[Problem, ...] = ()
 
@@ -89,18 +90,31 @@ class Session:
             self._pools.hurry()
 
     async def _serve(self, pools: Pools, files: State) -> None:
-        followed = Followed(self._options.paths)
+        followed = Followed(self._options.paths) if self._options.follows else None
         try:
             await self._begin(await self._read(), pools, files)
         except CannotStart as problem:
             raise NothingToServe(str(problem)) from None
-        while self._options.follows:
-            await followed.changed()
+        while True:
+            edited = await self._until_something_changes(followed)
             try:
-                await self._go_on(await self._read(), pools, files)
+                if edited:
+                    self._take(await self._read())
             except CannotStart as problem:
                 self._say(f"{problem}: everything stays as it is")
-        await asyncio.Event().wait()
+            else:
+                await self._go_on(pools, files)
+
+    async def _until_something_changes(self, followed: Followed | None) -> bool:
+        """Wait for an edit or, where a key ends, for that moment; returns whether it was an edit."""
+        moments = [local.changes_at for local in self._decided.values() if local.changes_at is not None]
+        seconds = (min(moments) - datetime.now(UTC)).total_seconds() if moments else None
+        try:
+            async with asyncio.timeout(seconds):
+                await (followed.changed() if followed is not None else asyncio.Event().wait())
+        except TimeoutError:
+            return False
+        return True
 
     async def _read(self) -> Manifests:
         return await asyncio.to_thread(read, self._options.paths)
@@ -110,9 +124,8 @@ class Session:
         there = [key for key, local in self._decide().items() if local.place is not None]
         if there:
             self._given = self._given.settled(there)
-        decided = self._decide()
-        await self._meet(decided, pools, files)
-        for key, local in decided.items():
+        await self._meet(self._decide(), pools, files)
+        for key, local in self._decided.items():
             self._say_all(self._lines[key])
             if (served := pools.served(key)) is not None:
                 self._say_all(["", *trial_lines(local, served, files.of(key).directory)])
@@ -124,8 +137,7 @@ class Session:
         follows = "Edits of the files are followed. " if self._options.follows else ""
         self._say(f"{follows}Ctrl-C ends everything, after what waits and runs.")
 
-    async def _go_on(self, manifests: Manifests, pools: Pools, files: State) -> None:
-        self._take(manifests)
+    async def _go_on(self, pools: Pools, files: State) -> None:
         before, decided = self._lines, self._decide()
         for key in sorted(before):
             if pools.served(key) is not None and (key not in decided or decided[key].place is None):
@@ -146,6 +158,7 @@ class Session:
 
     async def _meet(self, decided: dict[PoolKey, Local], pools: Pools, files: State) -> None:
         """Have pools as was decided, and know what is to be said of each."""
+        self._decided = decided
         await pools.meet({key: local for key, local in decided.items() if local.place is not None})
         self._lines = {
             key: [*pool_lines(local, pools.served(key), files.of(key).directory), *tenant_lines(local)]

@@ -88,9 +88,10 @@ def _curl(tenant: Tenant, local: Local, served: Served, directory: Path) -> Iter
     trusting = " --insecure" if local.over_tls else ""
     credential = shlex.quote(f"@{directory / headers(tenant.name)}")
     if _model(local) == _UNKNOWN_MODEL:
-        yield f"curl -sS{trusting} -H {credential} {served.url}/v1/models"
+        yield f"curl -sS{trusting} -H {credential} {shlex.quote(served.url)}/v1/models"
     body = {"model": _model(local), "max_tokens": 32, "messages": [{"role": "user", "content": "Hello"}]}
-    yield f"curl -sS{trusting} -H {credential} -H 'Content-Type: application/json' {served.url}/v1/chat/completions \\"
+    url = shlex.quote(f"{served.url}/v1/chat/completions")
+    yield f"curl -sS{trusting} -H {credential} -H 'Content-Type: application/json' {url} \\"
     yield f"  -d {shlex.quote(json.dumps(body))}"
 
 

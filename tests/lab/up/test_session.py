@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import httpx
@@ -43,6 +44,15 @@ class Place:
         client = openai.OpenAI(base_url=url or self.up.url(), api_key=key, max_retries=0)
         asked = {"model": "sim", "max_tokens": 5, "messages": [{"role": "user", "content": "Hello"}], **options}
         return client.chat.completions.create(**asked)
+
+    def knows(self, key: str, url: str) -> bool:
+        """Whether a key is somebody's there."""
+        with openai.OpenAI(base_url=url, api_key=key, max_retries=0) as client:
+            try:
+                client.models.list()
+            except openai.AuthenticationError:
+                return False
+        return True
 
 
 def eventually(condition, within: float = 3 * PROMISE) -> None:
@@ -150,17 +160,20 @@ class TestEdits:
         )
         (place.directory / "lost.yaml").unlink()
 
+    def test_the_end_of_a_key_is_told_of_when_it_comes(self, place):
+        so_far = len(place.up.said)
+        end = (datetime.now(UTC) + timedelta(seconds=2)).isoformat(timespec="seconds").replace("+00:00", "Z")
+        keys = [{"name": "first", "secretKeyRef": {"name": "keys", "key": "mini"}, "notAfter": end}]
+        place.write("mini", pool("mini"), weight("mini", of="mini", apiKeys=keys))
+        place.up.says(r"ResolvedRefs=False \(KeysEnded\): Every key has ended", after=so_far)
+        url = place.up.url("default/mini")
+        assert not place.knows(MINI, url)
+        place.write("mini", pool("mini"), weight("mini", of="mini"))
+        eventually(lambda: place.knows(MINI, url))
+
     def test_a_tenant_that_is_removed_is_one_no_more(self, place):
         place.write("llama", pool(), weight("search", weight=300))
-
-        def refused() -> bool:
-            try:
-                place.completion(BATCH)
-            except openai.AuthenticationError:
-                return True
-            return False
-
-        eventually(refused)
+        eventually(lambda: not place.knows(BATCH, place.up.url()))
 
     def test_other_models_are_simulated_by_other_engines_and_nothing_else_restarts(self, place):
         gateways = {pid for pid, command in descendants(place.up.process.pid).items() if "fairpool_gateway" in command}
