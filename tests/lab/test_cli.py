@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.processes import descendants, held, until
+from support.processes import PATIENCE, descendants, held, until
 
 from fairpool_lab.cli import main
 from fairpool_lab.demo import show
@@ -74,7 +74,7 @@ def test_ctrl_c_in_the_middle_of_a_run_ends_it_at_once_with_all_its_processes(tm
         assert sum(str(tmp_path) in child for child in children.values()) == 1
         with held(children) as staying:
             os.killpg(command.pid, signal.SIGINT)
-            _, said = command.communicate(timeout=5)
+            _, said = command.communicate(timeout=PATIENCE)
             assert staying() == []
     assert command.returncode == 130
     assert said == "fairpool: interrupted; every process has ended\n"
