@@ -1,9 +1,9 @@
 """From pods to endpoints: one for each target port of each pod that can serve, and why the others cannot.
 
 An endpoint's identity is its pod's UID and the port: an address that comes back with another pod is another endpoint.
-What always holds: a pod that was told to end, has ended, or is not Ready gets nothing new; an address is
-one pod's, and if several claim it, the youngest's, whether that can serve yet or not; each endpoint that is missing is
-left out for a reason; the same pods, in any order, give the same endpoints.
+What always holds: a pod that was told to end, has ended, or is not Ready gets nothing new; an address is one pod's, and
+if several claim it, the youngest's, whether that can serve yet or not; each endpoint that is missing is left out for a
+reason; the same pods, in any order, give the same endpoints.
 """
 
 from __future__ import annotations
