@@ -12,12 +12,12 @@ from support.pages import Block, blocks, pages
 
 ELSEWHERE: Final = {
     "make demo": "tests/lab/demo/test_run.py",
+    'kubectl logs -n "$NAMESPACE" -l fairpool.dev/pool="$POOL" --tail=50': "tests/node/test_commands.py",
 }
 """Blocks that a test of their own runs, by their first line: which."""
 
 NEEDS_MORE: Final = {
     "kind create cluster": "kind and a container runtime, with images that were built there",
-    'kubectl logs -n "$NAMESPACE" -l fairpool.dev/pool="$POOL" --tail=50': "a node that runs the gateway's pod",
 }
 """Blocks that no test runs, by their first line: what they need that is not here."""
 

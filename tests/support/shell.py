@@ -42,7 +42,7 @@ class Shell:
         """
         assert self._process.stdin
         assert self._process.stdout
-        self._process.stdin.write(f"{text}\necho '{_DONE}'\n".encode())
+        self._process.stdin.write(f"{text}\nprintf '\\n%s\\n' '{_DONE}'\n".encode())
         await self._process.stdin.drain()
         said: list[str] = []
         async with asyncio.timeout(PATIENCE):
