@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import httpx
@@ -29,10 +33,35 @@ def completion(url: str, authority: Authority | None = None) -> openai.types.cha
 
 
 def asked_by_pool(authority: Authority | None) -> dict:
-    """The pool, whose engines ask for a key; over TLS if an authority signs for it."""
+    """The pool, whose engines are over TLS and ask for a key; itself over TLS if an authority signs for it."""
     made = pool(gateway={} if authority is None else {"tls": {"certificateRef": {"name": "pair"}}})
     made["spec"]["endpoints"]["credentialRef"] = {"name": "engine"}
+    made["spec"]["endpoints"]["tls"] = {"caCertificateRef": {"name": "engine"}, "serverName": "engine.local"}
     return made
+
+
+@asynccontextmanager
+async def over_tls(url: str, context: ssl.SSLContext) -> AsyncIterator[str]:
+    """The same engine over TLS."""
+    host, port = url.removeprefix("http://").split(":")
+    ways: set[asyncio.Task[None]] = set()
+
+    async def copy(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(ConnectionError):
+            while data := await source.read(65536):
+                sink.write(data)
+        sink.close()
+
+    async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        there, back = await asyncio.open_connection(host, int(port))
+        ways.update({asyncio.create_task(copy(reader, back)), asyncio.create_task(copy(there, writer))})
+
+    server = await asyncio.start_server(accept, "127.0.0.1", 0, ssl=context)
+    try:
+        yield f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    finally:
+        server.close()
+        await asyncio.gather(*ways)
 
 
 async def test_engines_get_their_credential_and_tenants_see_the_certificate(tmp_path):
@@ -43,13 +72,17 @@ async def test_engines_get_their_credential_and_tenants_see_the_certificate(tmp_
     files.mkdir()
     write(files / "pool.yaml", asked_by_pool(authority), weight("search"))
     write(files / "keys.yaml", KEYS, secret("pair", use="tls", **pair))
-    write(files / "engine.yaml", secret("engine", use="engine", api_key=ENGINE))
-    async with engine_process("--api-key", ENGINE) as first, engine_process("--api-key", ENGINE) as second:
-        await asyncio.to_thread(serve_and_edit, files, authority, [first.url, second.url])
+    engine = secret("engine", use="engine", api_key=ENGINE, ca__crt=authority.pem.decode())
+    write(files / "engine.yaml", engine)
+    async with (
+        engine_process("--api-key", ENGINE) as process,
+        over_tls(process.url, authority.serving()) as url,
+    ):
+        await asyncio.to_thread(serve_and_edit, files, authority, url, engine)
 
 
-def serve_and_edit(files: Path, authority: Authority, urls: list[str]) -> None:
-    with up("-f", files, "--endpoint", urls[0], "--endpoint", urls[1]) as running:
+def serve_and_edit(files: Path, authority: Authority, endpoint: str, engine: dict) -> None:
+    with up("-f", files, "--endpoint", endpoint) as running:
         url = running.url()
         assert url.startswith("https://")
         assert completion(url, authority).choices
@@ -64,7 +97,7 @@ def serve_and_edit(files: Path, authority: Authority, urls: list[str]) -> None:
         assert completion(url, authority).choices
 
         so_far = len(running.said)
-        write(files / "engine.yaml", secret("engine", use="engine", api_key=ENGINE))
+        write(files / "engine.yaml", engine)
         write(files / "pool.yaml", asked_by_pool(None), weight("search"))
         plain = running.says(r"^Pool default/llama, in \S+: (http://\S+)$", after=so_far)[1]
         assert completion(plain).choices
