@@ -5,6 +5,7 @@ Deployment describes it, as soon as there is one.
 """
 
 import asyncio
+from itertools import chain
 
 import pytest
 from support.cluster.client import (
@@ -20,10 +21,11 @@ from support.cluster.namespaces import remove_namespace
 from support.cluster.other_projects import install_other_projects
 from support.cluster.waiting import eventually, gone
 from support.cluster.whole import gateway_of_pool
-from support.commands import pages_to_run
+from support.commands import in_sentences, pages_to_run
 from support.shell import PATIENCE, checkout, kubectl_command, shell
 
 PAGES = pages_to_run(with_kubectl=True)
+IN_SENTENCES = in_sentences(with_kubectl=True)
 NAMESPACES = ("argocd", "flux-system")
 MADE = ("fairpool-system", "inference", "try", *NAMESPACES)
 
@@ -55,16 +57,26 @@ async def cluster(admin, control_plane, crds, operator, tmp_path):
 
 @pytest.mark.parametrize("page", PAGES)
 async def test_the_commands_of_a_page_do_what_they_say(page, cluster, control_plane, tmp_path):
-    directory = checkout(tmp_path / "checkout")
+    async with typing(control_plane, tmp_path) as typed:
+        for block in PAGES[page]:
+            print(await typed.run(block.text))
+
+
+async def test_the_commands_in_sentences_do_something(cluster, control_plane, tmp_path):
+    async with typing(control_plane, tmp_path) as typed:
+        for command in sorted(set(chain.from_iterable(IN_SENTENCES.values()))):
+            print(await typed.run(command))
+
+
+def typing(control_plane, directory):
+    """A shell as the administrator's, in a checkout."""
     environment = {
-        "KUBECONFIG": str(control_plane.access.write(tmp_path / "kubeconfig")),
+        "KUBECONFIG": str(control_plane.access.write(directory / "kubeconfig")),
         "NAMESPACE": "inference",
         "POOL": "llama",
     }
-    programs = kubectl_command(tmp_path / "programs", control_plane.programs.kubectl)
-    async with shell(directory, programs, environment) as typed:
-        for block in PAGES[page]:
-            print(await typed.run(block.text))
+    programs = kubectl_command(directory / "programs", control_plane.programs.kubectl)
+    return shell(checkout(directory / "checkout"), programs, environment)
 
 
 async def roll_out(admin, namespace):

@@ -6,10 +6,11 @@ import shlex
 import sys
 
 import pytest
-from support.commands import pages_to_run
+from support.commands import in_sentences, pages_to_run
 from support.shell import checkout, shell
 
 PAGES = pages_to_run(with_kubectl=False)
+IN_SENTENCES = in_sentences(with_kubectl=False)
 
 RUNS_ON = re.compile(r"^(?:\w+=\S+ )*(?:fairpool up|fairpool-gateway(?! .*--check))\b")
 """What goes on until it is ended."""
@@ -44,13 +45,14 @@ cat log
 """
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", sorted({*PAGES, *IN_SENTENCES}))
 async def test_the_commands_of_a_page_do_what_they_say(page, tmp_path):
     directory = checkout(tmp_path / "checkout")
-    async with shell(directory, directory, {}, within=ALONE) as typed:
+    async with shell(directory, directory, {"KEY": "sk-1", "CREDENTIAL": "c-1"}, within=ALONE) as typed:
         await typed.run(f"{shlex.quote(sys.executable)} -c {shlex.quote(LOOPBACK)}\nset -m\n{ENGINE} >/dev/null 2>&1 &")
-        for block in PAGES[page]:
-            for command in commands(block.text):
+        texts = [block.text for block in PAGES.get(page, ())] + IN_SENTENCES.get(page, [])
+        for text in texts:
+            for command in commands(text):
                 if RUNS_ON.match(command):
                     port = "9080" if "fairpool up" in command else "8081"
                     print(await typed.run(f"{command} >log 2>&1 &{UNTIL_IT_SERVES.replace('PORT', port)}"))

@@ -6,9 +6,11 @@ tests/cluster/test_commands.py, on a real API server, if there is kubectl in it,
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Final
 
-from support.pages import Block, blocks, pages
+from support.pages import ROOT, Block, blocks, pages
 
 ELSEWHERE: Final = {
     "make demo": "tests/lab/demo/test_run.py",
@@ -20,6 +22,48 @@ NEEDS_MORE: Final = {
     "kind create cluster": "kind and a container runtime, with images that were built there",
 }
 """Blocks that no test runs, by their first line: what they need that is not here."""
+
+
+MENTIONED: Final = {
+    "fairpool up": "the command's name",
+    "fairpool lab gap": "the command's name",
+    "fairpool-operator run": "the command's name",
+    "fairpool-operator validate": "the command's name",
+    "fairpool up -f PATH": "a path of the reader's",
+    "fairpool-operator validate -f DIRECTORY": "a path of the reader's",
+    "fairpool-operator validate -f tenants.yaml": "fails as it should: tests/operator has its words",
+    "kubectl apply --dry-run=server": "an option of a command",
+    "kubectl describe": "the command's name",
+    "kubectl kustomize overlays/production": "a directory of the reader's",
+    "kubectl label pod NAME fairpool.dev/drain=true": "a pod of the reader's",
+    "kubectl wait --for=condition=Ready": "an option of a command",
+    "pip install 'fairpool[tracing]'": "a published package",
+    "pip install '.[validate]'": "a registry of packages",
+}
+"""What stands in a sentence and looks like a command, and why it is none that could be run."""
+
+_PROGRAMS: Final = "kubectl|fairpool|fairpool-operator|fairpool-gateway|openssl|printf|pip"
+_IN_A_SENTENCE: Final = re.compile(rf"(?<!`)`((?:{_PROGRAMS}) [^`]+)`(?!`)")
+
+
+def in_sentences(*, with_kubectl: bool) -> dict[str, list[str]]:
+    """The commands in the sentences of each page that has some, but for those that are only mentioned."""
+    found: dict[str, list[str]] = {}
+    for page in pages():
+        for command in _in_sentences_of(page):
+            if command not in MENTIONED and ("kubectl" in command) is with_kubectl:
+                found.setdefault(str(page.relative_to(ROOT)), []).append(command)
+    return found
+
+
+def mentioned() -> set[str]:
+    """Those of the pages that are only mentioned."""
+    return {command for page in pages() for command in _in_sentences_of(page)} & MENTIONED.keys()
+
+
+def _in_sentences_of(page: Path) -> list[str]:
+    text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    return [" ".join(command.split()) for command in _IN_A_SENTENCE.findall(text)]
 
 
 def all_commands() -> list[Block]:

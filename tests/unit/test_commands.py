@@ -1,7 +1,16 @@
 """Every command in the pages is run by a test, as it is written, or is in a short list of those that cannot be."""
 
 import pytest
-from support.commands import ELSEWHERE, NEEDS_MORE, all_commands, pages_to_run, run_by_a_page
+from support.commands import (
+    ELSEWHERE,
+    MENTIONED,
+    NEEDS_MORE,
+    all_commands,
+    in_sentences,
+    mentioned,
+    pages_to_run,
+    run_by_a_page,
+)
 from support.pages import ROOT, blocks, pages
 
 LANGUAGES = {"sh", "yaml", "python", "nginx", "text"}
@@ -33,3 +42,13 @@ def test_all_others_are_run():
     run = [block for each in (True, False) for found in pages_to_run(with_kubectl=each).values() for block in found]
     assert sorted(run, key=repr) == sorted(run_by_a_page(), key=repr)
     assert len(run) + len(ELSEWHERE) + len(NEEDS_MORE) == len(all_commands())
+
+
+def test_what_is_only_mentioned_is_in_a_page():
+    assert mentioned() == MENTIONED.keys()
+
+
+def test_no_command_in_a_sentence_that_is_run_has_something_of_the_readers_in_it():
+    run = [command for each in (True, False) for found in in_sentences(with_kubectl=each).values() for command in found]
+    assert run
+    assert [command for command in run if {"NAME", "PATH", "DIRECTORY", "FILE", "POOL"} & set(command.split())] == []

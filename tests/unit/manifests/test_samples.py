@@ -18,7 +18,10 @@ def sample(name):
     return documents(MANIFESTS / "samples" / f"{name}.yaml")
 
 
-@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
+TO_CHOOSE_FROM = [*SAMPLES, *sorted((MANIFESTS / "components").rglob("kustomization.yaml"))]
+
+
+@pytest.mark.parametrize("path", TO_CHOOSE_FROM, ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_each_says_at_its_top_what_it_is_for(path):
     assert path.read_text(encoding="utf-8").startswith("# What it is for: ")
 
