@@ -31,6 +31,8 @@ _AGAIN_AFTER: Final = 2.0
 _SERVER_SECONDS: Final = 240
 _CLIENT_SECONDS: Final = 270.0
 """How long one watch may last, by the server's clock and by ours."""
+_AGAIN_IF_AWAY: Final = (1.0, 1.0, 2.0, *[3.0] * 17)
+"""Seconds from one try to the next while the API server is away: soon, for edits wait for it; kopf ends after the last."""
 _STOP_SECONDS: Final = 10.0
 _IDENTITY: Final = "fairpool-operator"
 """What kopf calls itself among its peers, of which there are none."""
@@ -105,6 +107,7 @@ class Watches:
         settings.watching.client_timeout = _CLIENT_SECONDS
         settings.watching.connect_timeout = 5.0
         settings.networking.request_timeout = 60.0
+        settings.networking.error_backoffs = _AGAIN_IF_AWAY
         for each in self._followed:
             if each.labels is not None:
                 settings.watching.label_selectors[_selector(each.kind)] = each.labels

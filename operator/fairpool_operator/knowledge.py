@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 _OURS: Final = "=".join(MANAGED)
 _SETTLE: Final = 1.0
 """Seconds from a watch that began anew to the list: several begin together."""
-_FIRST_RETRY, _LAST_RETRY = 0.5, 30.0
+_FIRST_RETRY, _LAST_RETRY = 0.5, 8.0
 
 
 def followed(*, everywhere: bool) -> tuple[Followed, ...]:
