@@ -3,7 +3,10 @@
 import asyncio
 import time
 
+import httpx
 import openai
+from support.cluster.client import POD
+from support.node.installation import NAMESPACE, OPERATOR
 from support.node.load import client_of, question
 
 
@@ -17,6 +20,16 @@ async def first_answer(url, key):
                 await asyncio.sleep(0.05)
             else:
                 return answer.choices[0].message.content
+
+
+class TestTheOperator:
+    async def test_is_told_of_edits_and_does_not_only_look_for_them(self, installed, admin):
+        """Its watches stay open: an edit is known at once, not at the next list."""
+        pods = await admin.list(POD, NAMESPACE, labelSelector=f"app.kubernetes.io/name={OPERATOR}")
+        async with httpx.AsyncClient(trust_env=False) as http:
+            for pod in pods:
+                said = (await http.get(f"http://{pod['status']['podIP']}:8081/metrics")).text
+                assert "fairpool_operator_watch_restarts_total 0.0" in said
 
 
 class TestAPool:

@@ -29,7 +29,10 @@ def weigh() -> None:
 
 
 def end() -> None:
-    """Kill what runs in the group, as far as this process sees it, and remove what is empty then."""
+    """Kill what runs in the group, as far as this process sees it, and remove what is empty then.
+
+    At the start of a node it removes what one left that was killed.
+    """
     deadline = time.monotonic() + _GRACE
     while (pids := set(_pids())) and time.monotonic() < deadline:
         for pid in pids:

@@ -104,6 +104,7 @@ class Node:
         Raises:
             ServerFailed: something ended, or took too long.
         """
+        groups.end()
         _make_bridge()
         self.control_plane.launch()
         self._start_containerd(archives)

@@ -1,0 +1,148 @@
+"""What happens to those who say how the pool is, while tenants ask without a pause; and what these say."""
+
+import asyncio
+import time
+
+import openai
+from support.cluster.client import DEPLOYMENT, FAIR_POOL, POD, ROLE, ROLE_BINDING, SECRET, SERVICE, SERVICE_ACCOUNT
+from support.cluster.resources import by_secret, key_secret
+from support.cluster.waiting import eventually_all, gone
+from support.cluster.whole import new_key
+from support.node.asking import until
+from support.node.installation import NAMESPACE, OPERATOR, rolled_out
+from support.node.load import client_of, load_on, question
+from support.node.pools import GATEWAY, OWNED, POOL
+
+AWAY = 30.0
+"""Seconds for which the API server is away."""
+
+
+async def in_force(pool, weight):
+    """Wait until the gateway counts by this weight of `search`."""
+
+    async def counts_by_it():
+        return {"search": weight} in [
+            {each["tenant"]: each["weight"]} for each in (await pool.shown("debug/tenants"))["tenants"]
+        ]
+
+    await until(counts_by_it)
+
+
+async def is_good(url, key):
+    """Whether the gateway knows a key."""
+    async with client_of(url, key) as client:
+        try:
+            await client.chat.completions.create(**question(4))
+        except openai.AuthenticationError:
+            return False
+    return True
+
+
+async def is_useless(url, key):
+    """Whether it does not."""
+    return not await is_good(url, key)
+
+
+class TestTheOperator:
+    async def test_that_is_killed_and_comes_back_disturbs_nobody_and_catches_up(self, serving, kubectl, tell):
+        async with load_on(await serving.url(), serving.keys.values()) as load:
+            await load.answers(20)
+            killed = ("delete", "pods", "-l", f"app.kubernetes.io/name={OPERATOR}", "-n", NAMESPACE)
+            await kubectl(*killed, "--force", "--grace-period=0")
+            began = time.monotonic()
+            await serving.apply(serving.tenant("search", 7))
+            await in_force(serving, 7)
+            tell(f"operator killed, an edit in force {time.monotonic() - began:.1f} s later")
+            await load.answers(20)
+        await rolled_out(kubectl)
+        tell(f"the operator killed: {load.account}")
+        assert load.account.lost == []
+        assert not load.account.refused
+
+
+class TestTheApiServer:
+    async def test_that_is_away_is_missed_by_no_tenant_and_heard_again(self, serving, node, tell):
+        async with load_on(await serving.url(), serving.keys.values()) as load:
+            await load.answers(20)
+            node.control_plane.apiserver.kill()
+            await asyncio.sleep(AWAY)
+            await load.answers(40)
+            await node.control_plane.resume()
+            began = time.monotonic()
+            await serving.apply(serving.tenant("search", 9))
+            await in_force(serving, 9)
+            tell(f"API server back, an edit in force {time.monotonic() - began:.1f} s later")
+            await load.answers(20)
+        tell(f"the API server away for {AWAY:g} s: {load.account}")
+        assert load.account.lost == []
+        assert not load.account.refused
+
+
+class TestSuspended:
+    async def test_a_tenant_is_told_so_and_no_other_notices(self, serving, tell):
+        url = await serving.url()
+        async with (
+            load_on(url, [serving.keys["search"]], clients=3) as load,
+            load_on(url, [serving.keys["batch"]], clients=3) as others,
+        ):
+            await load.answers(10)
+            await serving.apply(serving.tenant("search", 300, suspend=True))
+            await load.until(lambda account: account.refused.total() > 5)
+            await serving.apply(serving.tenant("search", 300, suspend=False))
+            await load.answers(20)
+        tell(f"a tenant suspended and back: {load.account}")
+        assert (load.account.lost, others.account.lost) == ([], [])
+        assert set(load.account.refused) == {"403 tenant_suspended"}
+        assert not others.account.refused
+
+    async def test_a_pool_tells_everybody_so_until_it_is_not(self, serving, kubectl, tell):
+        patch = ("patch", "fairpool", POOL, "-n", serving.namespace, "--type=merge", "--patch")
+        async with load_on(await serving.url(), serving.keys.values()) as load:
+            await load.answers(20)
+            await kubectl(*patch, '{"spec": {"suspend": true}}')
+            await load.until(lambda account: account.refused.total() > 5)
+            await kubectl(*patch, '{"spec": {"suspend": false}}')
+            await load.answers(20)
+        tell(f"the pool suspended and back: {load.account}")
+        assert load.account.lost == []
+        assert set(load.account.refused) == {"503 pool_suspended"}
+
+
+class TestKeys:
+    async def test_are_rotated_and_nobody_is_refused(self, serving, tell):
+        url, old, new = await serving.url(), serving.keys["search"], new_key()
+        tenant = serving.tenant("search", 300)[1]
+        (first,) = tenant["spec"]["apiKeys"]
+        second = by_secret("search-next", "next")
+        both = {**tenant, "spec": {**tenant["spec"], "apiKeys": [first, second]}}
+        without = {**tenant, "spec": {**tenant["spec"], "apiKeys": [second]}}
+        async with load_on(url, [old], clients=3) as before:
+            await before.answers(10)
+            await serving.apply([key_secret(serving.namespace, "search-next", new), both])
+            await until(lambda: is_good(url, new))
+            await before.answers(10)
+        async with load_on(url, [new], clients=3) as after:
+            await after.answers(10)
+            await serving.apply([without])
+            await until(lambda: is_useless(url, old))
+            await after.answers(10)
+        tell(f"keys rotated: {before.account}; then {after.account}")
+        assert (before.account.lost, after.account.lost) == ([], [])
+        assert not before.account.refused + after.account.refused
+
+
+class TestThePool:
+    async def test_that_is_deleted_finishes_what_it_runs_and_then_everything_is_gone(self, serving, kubectl, admin):
+        async with client_of(await serving.url(), serving.keys["search"]) as client:
+            stream = await client.chat.completions.create(**question(600), stream=True)
+            events = aiter(stream)
+            await anext(events)
+            await kubectl("delete", "fairpool", POOL, "-n", serving.namespace)
+            for kind in (SERVICE_ACCOUNT, ROLE, ROLE_BINDING, SERVICE, DEPLOYMENT):
+                await gone(admin, kind, OWNED, serving.namespace)
+            rest = [event async for event in events]
+            assert rest[-1].choices[0].finish_reason == "length"
+        await gone(admin, SECRET, f"{OWNED}-config", serving.namespace)
+        await gone(admin, FAIR_POOL, POOL, serving.namespace)
+        nothing = lambda found: not found  # noqa: E731 - a word
+        await eventually_all(admin, POD, serving.namespace, nothing, 90, labelSelector=GATEWAY)
