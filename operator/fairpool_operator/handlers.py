@@ -32,7 +32,7 @@ _SERVER_SECONDS: Final = 240
 _CLIENT_SECONDS: Final = 270.0
 """How long one watch may last, by the server's clock and by ours."""
 _AGAIN_IF_AWAY: Final = (1.0, 1.0, 2.0, *[3.0] * 17)
-"""Seconds from one try to the next while the API server is away: soon, for edits wait for it; kopf ends after the last."""
+"""Seconds from one try to the next while the API server is away: few, for edits wait; after the last one kopf ends."""
 _STOP_SECONDS: Final = 10.0
 _IDENTITY: Final = "fairpool-operator"
 """What kopf calls itself among its peers, of which there are none."""

@@ -16,6 +16,9 @@ from support.node.pools import GATEWAY, OWNED, POOL
 AWAY = 30.0
 """Seconds for which the API server is away."""
 
+OTHERS = 180.0
+"""Seconds after which Kubernetes' own controllers, its scheduler and kubelet are surely back too."""
+
 
 async def in_force(pool, weight):
     """Wait until the gateway counts by this weight of `search`."""
@@ -72,6 +75,9 @@ class TestTheApiServer:
             await serving.apply(serving.tenant("search", 9))
             await in_force(serving, 9)
             tell(f"API server back, an edit in force {time.monotonic() - began:.1f} s later")
+            await serving.scale(3)
+            await serving.reports(endpointsReady=3, within=OTHERS)
+            tell(f"and one more engine, for which all of Kubernetes is needed, {time.monotonic() - began:.1f} s later")
             await load.answers(20)
         tell(f"the API server away for {AWAY:g} s: {load.account}")
         assert load.account.lost == []

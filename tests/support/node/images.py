@@ -38,8 +38,9 @@ _DEBIAN: Final = (
     _SUITE,
 )
 _ASLEEP: Final = ("/bin/sleep", "infinity")
-_CERTIFICATES: Final = "/etc/ssl/certs"
-_FROM_PIP: Final = ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL")
+_MOUNTED: Final = ("/etc/ssl/certs", "/etc/pip.conf")
+_PASSED_ON: Final = ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL")
+"""How pip on this machine knows whom to trust and where to look."""
 
 _SOURCES: Final = (
     *("Containerfile", ".containerignore", "requirements.build.lock", "requirements.image.lock"),
@@ -115,10 +116,10 @@ class _Builder:
         return _BASE
 
     def fairpool(self, root: Path) -> str:
-        """The project's image, as `make image` builds it, with this machine's certificates and places of packages."""
+        """The project's image, as `make image` builds it, with this machine's certificates and settings of pip."""
         if FAIRPOOL not in self._made:
-            places = [f"--build-arg={name}={os.environ[name]}" for name in _FROM_PIP if name in os.environ]
-            mounted = [f"--volume={_CERTIFICATES}:{_CERTIFICATES}:ro"] if Path(_CERTIFICATES).is_dir() else []
+            places = [f"--build-arg={name}={os.environ[name]}" for name in _PASSED_ON if name in os.environ]
+            mounted = [f"--volume={path}:{path}:ro" for path in _MOUNTED if Path(path).exists()]
             self._build(f"--build-arg=BASE={self.base()}", *places, *mounted, f"--tag={FAIRPOOL}", str(root))
             self._made.add(FAIRPOOL)
         return FAIRPOOL
