@@ -59,10 +59,9 @@ class Resources:
 
     def take(self, manifests: Manifests) -> tuple[Problem, ...]:
         """Have what was read in force, as far as it can be used; returns what cannot."""
-        problems = list(manifests.problems)
-        ours = [each for each in manifests.documents if each.api_version == _API_VERSIONS.get(each.kind)]
+        ours = [each for each in manifests.documents if _is_known(each)]
         self.others = len(manifests.documents) - len(ours)
-        problems += [_unknown(each) for each in manifests.documents if each not in ours and _is_meant_for_us(each)]
+        problems = [*manifests.problems, *filter(None, map(_mistaken, manifests.documents))]
         found: dict[Identity, Held] = {}
         refused: list[tuple[Identity, Problem]] = []
         for document in ours:
@@ -138,11 +137,15 @@ class Resources:
         return self._next_age
 
 
-def _is_meant_for_us(document: Document) -> bool:
-    return document.api_version.startswith("fairpool.dev/") or document.kind in {"FairPool", "TenantWeight"}
+def _is_known(document: Document) -> bool:
+    return document.api_version == _API_VERSIONS.get(document.kind)
 
 
-def _unknown(document: Document) -> Problem:
+def _mistaken(document: Document) -> Problem | None:
+    """What is to be said of one that was meant for FairPool, and is of no kind or version that there is."""
+    is_meant = document.api_version.startswith("fairpool.dev/") or document.kind in {"FairPool", "TenantWeight"}
+    if _is_known(document) or not is_meant:
+        return None
     what = f"there is no {document.kind or 'kind'} in {document.api_version or 'no apiVersion'}"
     return Problem(document.file, document.line(("apiVersion",)), f"{what}: {API} has FairPool and TenantWeight")
 

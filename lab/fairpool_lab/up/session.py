@@ -121,6 +121,8 @@ class Session:
 
     async def _begin(self, manifests: Manifests, pools: Pools, files: State) -> None:
         self._take(manifests)
+        if others := self._resources.others:
+            self._say(f"{others} resource{'s' * (others > 1)} of other kinds, which are not looked at")
         there = [key for key, local in self._decide().items() if local.place is not None]
         if there:
             self._given = self._given.settled(there)

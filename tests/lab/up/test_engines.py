@@ -129,7 +129,9 @@ async def test_an_endpoint_that_is_not_there_is_told_of_and_the_other_serves(tmp
 
 
 def test_resources_can_come_through_the_standard_input(tmp_path):
-    path = write(tmp_path / "all.yaml", pool(), weight("search"), KEYS)
+    engines = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "engines"}}
+    path = write(tmp_path / "all.yaml", pool(), engines, weight("search"), KEYS)
     with path.open("rb") as stream, up("-f", "-", "--simulate", "1", stdin=stream) as running:
         running.says("^Ctrl-C ends everything")
+        assert running.said[0] == "1 resource of other kinds, which are not looked at"
         assert completion(running.url()).choices
