@@ -79,8 +79,6 @@ class Watches:
                 asyncio.run(self._operator(stop))
             except Exception:
                 log.exception("kopf ended; it is started again")
-            else:
-                log.log(logging.DEBUG if stop.is_set() else logging.WARNING, "kopf ended")
             finally:
                 self._loop.call_soon_threadsafe(ended.set)
 
@@ -96,7 +94,11 @@ class Watches:
         scope: dict[str, Any] = {"namespaces": self._namespaces} if self._namespaces else {"clusterwide": True}
         # Without one kopf looks for names of the user and the host, and ends where the user has none, as in a pod.
         scope["identity"] = _IDENTITY
-        await kopf.operator(registry=self._registry(), settings=self._settings(), stop_flag=stop, **scope)
+        try:
+            await kopf.operator(registry=self._registry(), settings=self._settings(), stop_flag=stop, **scope)
+            log.log(logging.DEBUG if stop.is_set() else logging.WARNING, "kopf ended")
+        finally:
+            stop.set()  # A thread of this loop waits for it, and the loop does not end before its threads.
 
     def _settings(self) -> kopf.OperatorSettings:
         settings = kopf.OperatorSettings()
