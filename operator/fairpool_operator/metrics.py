@@ -40,6 +40,8 @@ class Gauges:
     waiting: int
     pools: int
     tenant_weights: int
+    unready_pools: int
+    unready_tenant_weights: int
     calls: int
     writes: int
     watch_restarts: int
@@ -76,6 +78,8 @@ class _OperatorCollector(Collector):
             ("waiting_pools", "Pools that wait to be looked at.", now.waiting),
             ("pools", "FairPools.", now.pools),
             ("tenant_weights", "TenantWeights.", now.tenant_weights),
+            ("unready_pools", "FairPools that are not Ready.", now.unready_pools),
+            ("unready_tenant_weights", "TenantWeights that are not Ready.", now.unready_tenant_weights),
         ):
             yield GaugeMetricFamily(f"fairpool_operator_{name}", help_, value=number)
 

@@ -185,12 +185,15 @@ class _Operation:
 
     def _gauges(self) -> Gauges:
         pools, weights = self._store.counts()
+        unready_pools, unready_weights = self._store.unready()
         return Gauges(
             leading=self._leadership.held,
             synced=self._knowledge.synced.is_set(),
             waiting=len(self._queue),
             pools=pools,
             tenant_weights=weights,
+            unready_pools=unready_pools,
+            unready_tenant_weights=unready_weights,
             calls=self._cluster.calls + self._elections.calls,
             writes=self._cluster.writes,
             watch_restarts=self._watches.restarts,

@@ -119,6 +119,28 @@ class TestTheNewest:
         assert store.put("Secret", secret("search-key", api_key="k")) == {LLAMA}
 
 
+def said(**ready):
+    """A status with this Ready condition."""
+    return {"conditions": [{"type": "Ready", "lastTransitionTime": "2026-01-01T00:00:00Z", "message": "", **ready}]}
+
+
+class TestWhatIsNotReady:
+    def test_is_all_but_what_says_that_it_is(self):
+        store = Store()
+        assert store.unready() == (0, 0)
+        store.put("FairPool", fair_pool())
+        store.put("FairPool", fair_pool("qwen", status=said(status="False", reason="GatewayFailed")))
+        store.put("TenantWeight", tenant_weight(status=said(status="Unknown", reason="Pending")))
+        assert store.unready() == (2, 1)
+        store.put("FairPool", fair_pool(status=said(status="True", reason="Ready")))
+        store.put("TenantWeight", tenant_weight(status=said(status="True", reason="Ready")))
+        assert store.unready() == (1, 0)
+
+    def test_is_what_cannot_be_read_too(self):
+        store = store_of(FairPool=[fair_pool(slots={"perEndpoint": "many"})])
+        assert store.unready() == (1, 0)
+
+
 class TestAClusterThatWasSetBack:
     def test_is_followed_by_the_next_list(self):
         old, new, made_since = tenant_weight(weight=3), tenant_weight(weight=7), tenant_weight("b")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from fairpool_operator.errors import Unreadable
-from fairpool_operator.resources import FairPool, TenantWeight, read_pool, read_tenant_weight
+from fairpool_operator.resources import READY, FairPool, TenantWeight, read_pool, read_tenant_weight
 from fairpool_operator.store.index import Index
 from fairpool_operator.store.table import Change, Name, Table
 from fairpool_operator.view import (
@@ -97,6 +97,10 @@ class Store:
         """How many FairPools and TenantWeights there are."""
         return len(self._pools), len(self._weights)
 
+    def unready(self) -> tuple[int, int]:
+        """How many of them are not Ready, by the conditions that were last seen."""
+        return sum(map(_is_unready, self._pools.values())), sum(map(_is_unready, self._weights.values()))
+
     def view(self, key: PoolKey) -> View:
         """Everything that a decision about this pool depends on."""
         pool = self._pools.get(key)
@@ -160,6 +164,11 @@ class Store:
     def _pools_of(self, weights: Iterable[Name]) -> list[PoolKey]:
         found = (self._weights.get(name) for name in weights)
         return [PoolKey(*each.pool) for each in found if each is not None]
+
+
+def _is_unready(resource: FairPool | TenantWeight | Unread) -> bool:
+    conditions = resource.conditions if isinstance(resource, Unread) else resource.status.conditions
+    return not any((each.type, each.status) == (READY, "True") for each in conditions)
 
 
 def _owned_changed(change: Change[Owned]) -> Iterable[PoolKey]:

@@ -72,6 +72,10 @@ class Table(Generic[T]):
         """Every name that is known."""
         return self._entries.keys()
 
+    def values(self) -> Iterator[T]:
+        """Everything that is known."""
+        return (entry.found for entry in self._entries.values())
+
     def put(self, resource: Mapping[str, Any], at: int, begun: int = -1) -> Iterator[Change[T]]:
         """An object is as `resource` says; told at a moment that only ever grows, by a list that was `begun` then."""
         name, uid, version = _identity(resource)
