@@ -96,7 +96,8 @@ class Knowledge:
             retry = _FIRST_RETRY
             self.synced.set()
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._doubt.wait(), self._every)
+                async with asyncio.timeout(self._every):
+                    await self._doubt.wait()
                 await asyncio.sleep(_SETTLE)
 
     async def _list(self) -> None:

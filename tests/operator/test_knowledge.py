@@ -75,13 +75,12 @@ async def listing_from(directory, every=NEVER):
     async with ApiServer.serving() as server:
         cluster = Cluster(await connect(kubeconfig(directory, server.url)), seconds=PATIENCE)
         listing = Listing(server, cluster, every)
-        task = asyncio.create_task(listing.knowledge.run())
+        listing.task = asyncio.create_task(listing.knowledge.run())
         try:
             yield listing
         finally:
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
+            listing.task.cancel()
+            await asyncio.wait([listing.task], timeout=PATIENCE)
             await cluster.aclose()
 
 
@@ -152,6 +151,14 @@ class TestDoubt:
         await listing.answer(fair_pool())
         await listing.listed(2)
         assert (listing.server.asked, listing.knowledge._doubt.is_set()) == (0, False)
+
+    async def test_that_comes_as_the_process_ends_does_not_keep_it(self, listing):
+        await listing.answer()
+        await listing.listed(1)
+        listing.knowledge.doubt()
+        listing.task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.wait_for(listing.task, PATIENCE)
 
     async def test_that_comes_while_everything_is_being_listed_has_it_listed_once_more(self, listing):
         await listing.answer(meanwhile=listing.knowledge.doubt)
