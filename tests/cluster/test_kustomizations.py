@@ -180,6 +180,12 @@ class TestTheWeightCeiling:
             await dry_run(admin, tenant_weight(other, weight=200))
             assert "at most 200" in await said_by_the_policy(admin, tenant_weight(other, weight=201))
 
+    async def test_reads_its_ceilings_where_the_operator_is_put(self, building, kubectl, namespace):
+        _, documents = await building(components=[CEILING], namespace=namespace)
+        (binding,) = [each for each in documents if each["kind"] == "ValidatingAdmissionPolicyBinding"]
+        assert binding["spec"]["paramRef"]["namespace"] == namespace
+        await kubectl.apply(documents, "--server-side", "--warnings-as-errors", "--dry-run=server")
+
     async def test_leaves_what_was_there_before_editable_in_all_but_its_weight(self, ceiling, admin, namespace):
         edited = await admin.patch(TENANT_WEIGHT, "before", namespace, {"spec": {"suspend": True}})
         assert edited["metadata"]["generation"] == ceiling["metadata"]["generation"] + 1
