@@ -7,9 +7,8 @@ from support.cluster.build import kubernetes
 from support.cluster.client import running_client
 from support.cluster.kubectl import Kubectl
 from support.cluster.namespaces import new_namespace
-from support.node.alone import inside
+from support.node.alone import inside, made_before
 from support.node.groups import weigh
-from support.node.images import images
 from support.node.installation import install
 from support.node.node import Node
 from support.node.pools import Pool
@@ -27,7 +26,7 @@ def alone():
 def node(alone, tmp_path_factory):
     node = Node(kubernetes(), tmp_path_factory.mktemp("node"))
     try:
-        node.start(images())
+        node.start(made_before())
         yield node
     finally:
         node.close()

@@ -1,6 +1,8 @@
 """What happens to those who say how the pool is, while tenants ask without a pause; and what these say."""
 
 import asyncio
+import os
+import signal
 import time
 
 import openai
@@ -47,11 +49,13 @@ async def is_useless(url, key):
 
 
 class TestTheOperator:
-    async def test_that_is_killed_and_comes_back_disturbs_nobody_and_catches_up(self, serving, kubectl, tell):
+    async def test_that_is_killed_and_comes_back_disturbs_nobody_and_catches_up(
+        self, serving, node, admin, kubectl, tell
+    ):
         async with load_on(await serving.url(), serving.keys.values()) as load:
             await load.answers(20)
-            killed = ("delete", "pods", "-l", f"app.kubernetes.io/name={OPERATOR}", "-n", NAMESPACE)
-            await kubectl(*killed, "--force", "--grace-period=0")
+            for pod in await admin.list(POD, NAMESPACE, labelSelector=f"app.kubernetes.io/name={OPERATOR}"):
+                os.kill(node.process(pod), signal.SIGKILL)
             began = time.monotonic()
             await serving.apply(serving.tenant("search", 7))
             await in_force(serving, 7)
