@@ -1,8 +1,9 @@
 """What GitOps tools see of real resources while the operator works: in progress at once, then settled, and why not."""
 
-from support.cluster.client import DEPLOYMENT, FAIR_POOL, POD, SECRET, SERVICE, TENANT_WEIGHT
+from support.cluster.client import FAIR_POOL, POD, SERVICE, TENANT_WEIGHT
 from support.cluster.definitions import fair_pool, tenant_weight
 from support.cluster.resources import by_secret, key_secret
+from support.cluster.serving import deployed, gateway_pod, report
 from support.cluster.waiting import eventually
 from support.gitops import ARGO_FOR, argo_health, kstatus
 from support.resources import SMALLEST
@@ -15,21 +16,9 @@ def reads(state):
 
 async def serve(admin, pods, namespace):
     """Do what a gateway's Deployment, its pod and the gateway itself do once the configuration is there."""
-    labels = {"app.kubernetes.io/name": "fairpool-gateway", "fairpool.dev/pool": "llama"}
-    pod = await pods.add("gateway", labels=labels, gpus=0)
-    await eventually(admin, DEPLOYMENT, "llama-fairpool", namespace, lambda _: True)
-    available = {"conditions": [{"type": "Available", "status": "True"}]}
-    await admin.patch(DEPLOYMENT, "llama-fairpool", namespace, {"status": available}, "status")
-    await report(admin, namespace, pod["metadata"]["uid"])
-
-
-async def report(admin, namespace, uid):
-    """Say as the gateway does that it uses the newest configuration."""
-    newest = await admin.get(SECRET, "llama-fairpool-config", namespace)
-    configuration = newest["metadata"]["annotations"]["fairpool.dev/config-hash"]
-    said = {"podUID": uid, "configHash": configuration, "endpointsReady": 0, "endpointsTotal": 0}
-    pool = {"apiVersion": FAIR_POOL.api_version, "kind": FAIR_POOL.name, "status": {"gateway": said}}
-    await admin.apply({**pool, "metadata": {"name": "llama", "namespace": namespace}}, "status", "fairpool-gateway")
+    uid = await gateway_pod(pods)
+    await deployed(admin, namespace, Available="True")
+    await report(admin, namespace, uid)
 
 
 class TestAPool:

@@ -54,10 +54,12 @@ def _placed(document: Document, namespace: str, *, everywhere: bool) -> Document
 class Operator(Server):
     """An operator, which runs while it is needed; frozen, killed and started again like any server."""
 
+    program: tuple[str, ...] = ("-m", "fairpool_operator")
+
     def __init__(self, access: Access, namespace: str, directory: Path, *arguments: str, identity: str) -> None:
         kubeconfig = access.write(directory / f"{identity}.kubeconfig", namespace)
         command = (
-            *(sys.executable, "-m", "fairpool_operator", "run", "--gateway-image", "fairpool:test", "--port", "0"),
+            *(sys.executable, *self.program, "run", "--gateway-image", "fairpool:test", "--port", "0"),
             *("--own-namespace", namespace, "--identity", identity, "--kubeconfig", str(kubeconfig)),
             *("--lease-seconds", "3", "--list-seconds", "2", *arguments),
         )

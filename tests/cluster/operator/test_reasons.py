@@ -1,0 +1,261 @@
+"""Every condition with its reason, on the real server: many small pools and tenants, each in a state of its own."""
+
+import ast
+import contextlib
+import copy
+import importlib
+import inspect
+import pkgutil
+
+import pytest
+from support.cluster.client import FAIR_POOL, TENANT_WEIGHT, Refused
+from support.cluster.definitions import definitions, dry_run, fair_pool, install, tenant_weight
+from support.cluster.namespaces import new_namespace
+from support.cluster.operating import Operator, install_operator
+from support.cluster.resources import by_secret, condition, digest, key_secret
+from support.cluster.serving import deployed, gateway_pod, report
+from support.cluster.waiting import eventually_all
+from support.resources import SMALLEST
+
+import fairpool_operator
+from fairpool_operator import errors
+
+POOLS = {
+    ("serving", "Accepted", "True", "Accepted"),
+    ("serving", "ResolvedRefs", "True", "Resolved"),
+    ("serving", "EndpointsAvailable", "True", "EndpointsReady"),
+    ("serving", "GatewayAvailable", "True", "Available"),
+    ("serving", "Programmed", "True", "Programmed"),
+    ("serving", "Ready", "True", "Ready"),
+    ("new", "EndpointsAvailable", "Unknown", "GatewayNotReporting"),
+    ("new", "GatewayAvailable", "False", "GatewayNotReady"),
+    ("new", "Programmed", "Unknown", "GatewayNotReporting"),
+    ("empty", "EndpointsAvailable", "False", "NoEndpoint"),
+    ("empty", "Ready", "True", "Ready"),
+    ("behind", "EndpointsAvailable", "False", "NoEndpointReady"),
+    ("behind", "Programmed", "Unknown", "Pending"),
+    ("failing", "GatewayAvailable", "False", "GatewayFailed"),
+    ("unmade", "GatewayAvailable", "False", "GatewayFailed"),
+    ("stuck", "GatewayAvailable", "True", "RolloutStuck"),
+    ("stuck", "Ready", "True", "Ready"),
+    ("taken", "Accepted", "False", "NameTaken"),
+    ("taken", "GatewayAvailable", "Unknown", "Pending"),
+    ("impossible", "Accepted", "False", "ObjectRefused"),
+    ("large", "Accepted", "False", "ConfigTooLarge"),
+    ("large", "Programmed", "False", "ConfigTooLarge"),
+    ("proxied", "ResolvedRefs", "False", "SecretNotFound"),
+    ("proxied", "Programmed", "False", "ReferencesNotResolved"),
+    ("keyless", "ResolvedRefs", "False", "KeyNotFound"),
+    ("spaced", "ResolvedRefs", "False", "KeyUnusable"),
+}
+WEIGHTS = {
+    ("older", "Accepted", "True", "Accepted"),
+    ("older", "ResolvedRefs", "True", "Resolved"),
+    ("older", "Programmed", "True", "Programmed"),
+    ("older", "Ready", "True", "Ready"),
+    ("other", "Accepted", "False", "Conflicted"),
+    ("other", "ResolvedRefs", "Unknown", "Pending"),
+    ("other", "Programmed", "False", "NotAccepted"),
+    ("same-key", "ResolvedRefs", "False", "KeyNotUnique"),
+    ("ended", "ResolvedRefs", "False", "KeysEnded"),
+    ("no-secret", "ResolvedRefs", "False", "SecretNotFound"),
+    ("no-key", "ResolvedRefs", "False", "KeyNotFound"),
+    ("spaced", "ResolvedRefs", "False", "KeyUnusable"),
+    ("lost", "Accepted", "Unknown", "Pending"),
+    ("lost", "ResolvedRefs", "False", "PoolNotFound"),
+    ("lost", "Programmed", "Unknown", "Pending"),
+    ("large-0", "Programmed", "False", "ConfigTooLarge"),
+    ("proxied", "Programmed", "False", "SecretNotFound"),
+}
+FROM_ANOTHER_NAMESPACE = {("stranger", "Accepted", "False", "NotAllowed")}
+OF_OTHER_DEFINITIONS = {
+    ("heavy", "Accepted", "False", "Unreadable"),
+    ("neither", "ResolvedRefs", "False", "Invalid"),
+}
+
+MOST_BYTES = 3000
+"""In place of what a Secret can hold, which would take thousands of keys to fill."""
+ENDED = "2026-01-01T00:00:00Z"
+PROXY = {"type": "TrustedHeader", "header": "x-tenant", "proxyCredentialRef": {"name": "missing"}}
+NO_LABEL = {"matchExpressions": [{"key": "not a label!", "operator": "In", "values": ["a"]}]}
+NOWHERE = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [NO_LABEL]}}
+
+
+class SmallOperator(Operator):
+    """An operator whose pools cannot grow large."""
+
+    program = (
+        "-c",
+        f"from fairpool_operator import compile, main; compile.config.MOST_BYTES = {MOST_BYTES}; main.main()",
+    )
+
+
+@pytest.fixture
+async def small_operator(crds, admin, control_plane, namespace, tmp_path):
+    access = await install_operator(admin, control_plane.access, namespace, everywhere=True)
+    operator = SmallOperator(access, namespace, tmp_path, identity="operator")
+    operator.start()
+    yield operator
+    operator.kill()
+    print(operator.said[-6000:])
+
+
+def credential(name):
+    """Endpoints whose credential is in this Secret."""
+    return {"endpoints": {**SMALLEST, "credentialRef": {"name": name}}}
+
+
+def of_pool(pool, **spec):
+    return {"poolRef": {"name": pool}, **spec}
+
+
+def key(value, **more):
+    return {"name": "k", "digest": digest(value), **more}
+
+
+def documents(namespace):
+    """All that people would make; what is named first is the older."""
+    service = {"apiVersion": "v1", "kind": "Service", "spec": {"ports": [{"port": 9}]}}
+    yield {**service, "metadata": {"name": "taken-fairpool", "namespace": namespace}}
+    yield key_secret(namespace, "engine", "two words", label="engine")
+    yield key_secret(namespace, "empty", "k", label="engine") | {"stringData": {"another": "k"}}
+    yield key_secret(namespace, "spaced", "two words")
+    specs = {
+        "taken": {},
+        "impossible": {"gateway": {"podTemplate": {"affinity": {"nodeAffinity": NOWHERE}}}},
+        "proxied": {"authentication": PROXY},
+        "keyless": credential("empty"),
+        "spaced": credential("engine"),
+        "large": {},
+        "closed": {},
+    }
+    for name in sorted({name for name, *_ in POOLS} | specs.keys()):
+        yield fair_pool(namespace, name, **specs.get(name, {}))
+    weights = {
+        "older": of_pool("serving", tenantName="search", apiKeys=[key("a")]),
+        "other": of_pool("serving", tenantName="search"),
+        "same-key": of_pool("serving", apiKeys=[key("a")]),
+        "ended": of_pool("serving", apiKeys=[key("b", notAfter=ENDED)]),
+        "no-secret": of_pool("serving", apiKeys=[by_secret("missing")]),
+        "no-key": of_pool("serving", apiKeys=[{"name": "k", "secretKeyRef": {"name": "spaced", "key": "another"}}]),
+        "spaced": of_pool("serving", apiKeys=[by_secret("spaced")]),
+        "lost": of_pool("nowhere"),
+        "proxied": of_pool("proxied"),
+    }
+    for number in range(6):
+        keys = [{"name": f"k{each}", "digest": digest(f"{number}-{each}")} for each in range(16)]
+        weights[f"large-{number}"] = of_pool("large", apiKeys=keys)
+    for name, spec in weights.items():
+        yield tenant_weight(namespace, name, **spec)
+
+
+async def serve(admin, pods, namespace):
+    """Do what Deployments' controller and gateways do."""
+    await deployed(admin, namespace, "failing", Progressing="False")
+    await deployed(admin, namespace, "unmade", ReplicaFailure="True")
+    for pool, found in (
+        ("serving", {"endpointsReady": 2, "endpointsTotal": 2}),
+        ("empty", {}),
+        ("behind", {"endpointsTotal": 2, "configHash": "0" * 16}),
+        ("stuck", {}),
+    ):
+        stuck = {"Progressing": "False"} if pool == "stuck" else {}
+        await deployed(admin, namespace, pool, Available="True", **stuck)
+        await report(admin, namespace, await gateway_pod(pods, pool, pool), pool, **found)
+
+
+@contextlib.asynccontextmanager
+async def other_definitions(admin, namespace):
+    """Those of another release, by which a weight may be larger, and a key nowhere."""
+    _, loose = copy.deepcopy(definitions())
+    spec = loose["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+    spec["weight"]["maximum"] = 5000
+    del spec["apiKeys"]["items"]["x-kubernetes-validations"]
+    await admin.apply(loose)
+    heavy = tenant_weight(namespace, "heavy", weight=5000)
+    try:
+        await taken(admin, heavy)
+        yield
+    finally:
+        await install(admin)
+        await taken(admin, heavy, is_taken=False)
+
+
+async def taken(admin, document, *, is_taken=True):
+    """Wait until the server takes a resource, or does not any more."""
+    while True:
+        try:
+            await dry_run(admin, document)
+        except Refused:
+            if not is_taken:
+                return
+        else:
+            if is_taken:
+                return
+
+
+async def says_all(admin, kind, namespace, expected):
+    """Wait until every condition is so."""
+
+    def holds(found):
+        return expected == {
+            (name, type_, told.get("status"), told.get("reason"))
+            for name, type_, _, _ in expected
+            if (told := condition(found.get(name, {}), type_))
+        }
+
+    await eventually_all(admin, kind, namespace, holds)
+
+
+async def test_every_condition_is_said_with_its_reason(small_operator, admin, namespace, pods):
+    for document in documents(namespace):
+        await admin.create(document)
+    await serve(admin, pods, namespace)
+    async with new_namespace(admin, "team") as team:
+        of_another = {"poolRef": {"name": "closed", "namespace": namespace}}
+        await admin.create(tenant_weight(team, "stranger", **of_another))
+        await says_all(admin, TENANT_WEIGHT, team, FROM_ANOTHER_NAMESPACE)
+    async with other_definitions(admin, namespace):
+        await admin.create(tenant_weight(namespace, "heavy", weight=5000, **of_pool("new")))
+        await admin.create(tenant_weight(namespace, "neither", **of_pool("new", apiKeys=[{"name": "k"}])))
+        await says_all(admin, TENANT_WEIGHT, namespace, OF_OTHER_DEFINITIONS)
+        for name in ("heavy", "neither"):
+            await admin.delete(TENANT_WEIGHT, name, namespace)
+    await says_all(admin, FAIR_POOL, namespace, POOLS)
+    await says_all(admin, TENANT_WEIGHT, namespace, WEIGHTS)
+
+
+def reasons():
+    """Every reason in the operator's code: of a refusal, or given as such, by its name or as it is."""
+    found = {each.reason for each in vars(errors).values() if inspect.isclass(each) and "reason" in vars(each)}
+    for module in pkgutil.walk_packages(fairpool_operator.__path__, "fairpool_operator."):
+        if not module.name.endswith("__main__"):
+            loaded = importlib.import_module(module.name)
+            found |= reasons_in(inspect.getsource(loaded), vars(loaded))
+    return found
+
+
+def reasons_in(source, names):
+    """What is given as `reason=`, or is put by that name."""
+    given = []
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.keyword(arg="reason", value=value) | ast.Assign(targets=[ast.Name(id="reason")], value=value):
+                given += ast.walk(value)
+    values = (
+        each.value if isinstance(each, ast.Constant) else names.get(each.id)
+        for each in given
+        if isinstance(each, ast.Constant | ast.Name)
+    )
+    return {value for value in values if isinstance(value, str)}
+
+
+def test_no_reason_of_the_code_is_left_out_above():
+    assert reasons() == {reason for *_, reason in POOLS | WEIGHTS | FROM_ANOTHER_NAMESPACE | OF_OTHER_DEFINITIONS}
+
+
+def test_a_reason_of_any_form_is_found():
+    source = (
+        "Finding(X, reason='A'); Finding(X, reason=B); reason = x.reason if x else 'C'; Finding(X, reason=x.reason)"
+    )
+    assert reasons_in(source, {"B": "B", "x": object()}) == {"A", "B", "C"}
