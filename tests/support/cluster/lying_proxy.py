@@ -24,7 +24,10 @@ _ENDLESS: Final = aiohttp.ClientTimeout(total=None, sock_connect=10)
 
 @dataclass(frozen=True)
 class Asked:
-    """One request: of which collection (`pods`), in which namespace, of which object; empty where it names none."""
+    """One request: of which collection (`pods`), in which namespace, of which object; empty where it names none.
+
+    `labels` is by which labels it selects.
+    """
 
     method: str
     path: str
@@ -33,6 +36,7 @@ class Asked:
     namespace: str
     name: str
     subresource: str
+    labels: str
 
     @property
     def verb(self) -> str:
@@ -222,7 +226,8 @@ def _asked(request: web.Request) -> Asked:
     if parts[:1] == ["namespaces"] and len(parts) > 2 and parts[2] not in {"status", "finalize"}:
         _, namespace, *parts = parts
     resource, name, subresource = (*parts, "", "", "")[:3]
-    return Asked(request.method, request.path, watching, resource, namespace, name, subresource)
+    labels = request.query.get("labelSelector", "")
+    return Asked(request.method, request.path, watching, resource, namespace, name, subresource, labels)
 
 
 def _status(code: int) -> dict[str, Any]:
