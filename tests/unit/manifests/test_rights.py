@@ -71,6 +71,35 @@ class TestTheOperator:
             assert verbs <= set.union(*held), resource
 
 
+class TestAToken:
+    """Of a ServiceAccount: whoever reads it in a pod may do all that the account may."""
+
+    def test_is_in_the_operators_pod_and_in_no_other_that_uses_its_account(self):
+        (account,) = of_kind(BINDINGS, "ServiceAccount")
+        (operator,) = of_kind(documents(MANIFESTS / "base" / "operator.yaml"), "Deployment")
+        pod = operator["spec"]["template"]["spec"]
+        assert account["automountServiceAccountToken"] is False
+        assert (pod["serviceAccountName"], pod["automountServiceAccountToken"]) == (account["metadata"]["name"], True)
+
+    def test_is_in_a_gateways_pod_and_in_no_other_that_uses_its_account(self):
+        made = made_for(fair_pool())
+        pod = made["Deployment"]["spec"]["template"]["spec"]
+        account = made["ServiceAccount"]
+        assert account["automountServiceAccountToken"] is False
+        assert (pod["serviceAccountName"], pod["automountServiceAccountToken"]) == (account["metadata"]["name"], True)
+
+    def test_is_in_no_pod_that_asks_the_api_nothing(self):
+        others = [path for path in MANIFESTS.rglob("*.yaml") if path.name != "kustomization.yaml"]
+        found = [each for path in others for each in documents(path) if "template" in (each.get("spec") or {})]
+        mounted = {
+            each["metadata"]["name"]
+            for each in found
+            if each["kind"] in {"Deployment", "StatefulSet", "DaemonSet", "Job"}
+            and each["spec"]["template"]["spec"].get("automountServiceAccountToken") is not False
+        }
+        assert mounted == {"fairpool-operator"}
+
+
 @pytest.mark.parametrize(
     ("rule", "said"),
     [
