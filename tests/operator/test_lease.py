@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import json
 from dataclasses import dataclass
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.api_server import ApiServer, kubeconfig
+from support.scripted_endpoint import PATIENCE
 
-from fairpool_operator.lease import Claim
+from fairpool_operator.cluster import LEASE, Cluster, connect
+from fairpool_operator.errors import NotLeading
+from fairpool_operator.lease import Claim, Leadership
 
 SPEC = {"holderIdentity": "other", "renewTime": "t0", "leaseDurationSeconds": 15}
 
@@ -138,3 +145,66 @@ class TestAtNoTimeDoTwoLead:
         two_never_lead(Claim, [0.0, 1000.0], steps)
         with pytest.raises(AssertionError, match="lead"):
             two_never_lead(Grasping, [0.0, 1000.0], steps)
+
+
+PATH = LEASE.path("inference", "fairpool-operator")
+METADATA = {"namespace": "inference", "name": "fairpool-operator", "resourceVersion": "7"}
+
+
+@contextlib.asynccontextmanager
+async def campaigning(directory):
+    """A server, and a candidate that has asked it for the Lease."""
+    async with ApiServer.serving() as server:
+        cluster = Cluster(await connect(kubeconfig(directory, server.url)), seconds=PATIENCE)
+        leadership = Leadership(cluster, "inference", "fairpool-operator", "me")
+        led = asyncio.Event()
+        campaign = asyncio.create_task(leadership.campaign(lambda _: led.set()))
+        try:
+            yield server, leadership, led, await server.next()
+        finally:
+            campaign.cancel()
+            await asyncio.wait([campaign], timeout=PATIENCE)
+            await cluster.aclose()
+
+
+async def created(server, asked, led):
+    """Let the candidate make the Lease, of which there is none yet."""
+    await asked.refuse(404, "not found")
+    asked = await server.next()
+    assert (asked.method, asked.path) == ("POST", PATH.removesuffix("/fairpool-operator"))
+    made = json.loads(asked.body)
+    assert made["spec"]["holderIdentity"] == "me"
+    await asked.answer(201, {**made, "metadata": METADATA})
+    await led.wait()
+
+
+class TestAtItsEnd:
+    async def test_the_one_that_leads_gives_the_lease_up_in_the_version_that_it_holds(self, tmp_path):
+        async with campaigning(tmp_path) as (server, leadership, led, asked):
+            await created(server, asked, led)
+            leadership.guard()
+            releasing = asyncio.create_task(leadership.release())
+            given_up = await server.next()
+            # While the answer is under way nothing is written any more: another may have taken the Lease by now.
+            with pytest.raises(NotLeading):
+                leadership.guard()
+            await given_up.answer(200, {})
+            await releasing
+            left = json.loads(given_up.body)
+            assert (given_up.method, given_up.path, left["metadata"]) == ("PUT", PATH, METADATA)
+            assert (left["spec"]["holderIdentity"], left["spec"]["leaseDurationSeconds"]) == ("", 1)
+            assert Claim("other").may_take(left["spec"], 0.0)
+
+    async def test_one_that_may_not_give_it_up_ends_all_the_same(self, tmp_path):
+        async with campaigning(tmp_path) as (server, leadership, led, asked):
+            await created(server, asked, led)
+            releasing = asyncio.create_task(leadership.release())
+            await (await server.next()).refuse(409, "another has it")
+            await releasing
+            assert not leadership.held
+
+    async def test_one_that_does_not_lead_gives_up_nothing(self, tmp_path):
+        async with campaigning(tmp_path) as (server, leadership, _, asked):
+            await asked.answer(200, {"metadata": METADATA, "spec": SPEC})
+            await leadership.release()
+            assert server.asked == 0
