@@ -48,7 +48,8 @@ _SOURCES: Final = (
 )
 """All but README.md, which is a description inside the image and nothing more."""
 
-_UNUSED_SECONDS: Final = 30 * 24 * 3600.0
+_KEPT: Final = 4
+"""As many archives of a kind stay in the cache, the last used: each is some hundred megabytes."""
 
 
 @dataclass(frozen=True)
@@ -177,9 +178,9 @@ def _key(words: Sequence[str], paths: Iterable[Path] = ()) -> str:
 
 
 def _forget_unused(cache: Path) -> None:
-    """Remove what no clone has used for a month."""
-    for archive in cache.glob("image-*.tar"):
-        if time.time() - archive.stat().st_mtime > _UNUSED_SECONDS:
+    for kind in ("base", "sandbox", "fairpool", "engine"):
+        newest_first = sorted(cache.glob(f"image-{kind}-*.tar"), key=lambda each: each.stat().st_mtime, reverse=True)
+        for archive in newest_first[_KEPT:]:
             archive.unlink()
 
 

@@ -1,0 +1,74 @@
+"""Which images for the tests are made again, and which are kept; without making any."""
+
+import os
+
+import pytest
+from support.node import images as node_images
+from support.node.images import images
+
+
+@pytest.fixture
+def project(tmp_path):
+    """A small project with all that images are made of."""
+    root = tmp_path / "project"
+    for name in ("gateway", "operator", "crds", "lab"):
+        (root / name).mkdir(parents=True)
+        (root / name / "file.py").write_text(name)
+    for name in ("Containerfile", ".containerignore", "requirements.build.lock", "requirements.image.lock", "LICENSE"):
+        (root / name).write_text(name)
+    (root / "pyproject.toml").write_text("")
+    return root
+
+
+@pytest.fixture
+def made(monkeypatch):
+    """Tools that write empty archives; the list holds what they made."""
+    done = []
+
+    def save(self, image, name, archive):
+        archive.touch()
+        done.append(name)
+
+    def debian(archive):
+        archive.touch()
+        done.append("base")
+
+    monkeypatch.setattr(node_images, "_debian", debian)
+    monkeypatch.setattr(node_images._Builder, "save", save)
+    for image in ("sandbox", "fairpool", "engine"):
+        monkeypatch.setattr(node_images._Builder, image, lambda self, root=None: "")
+    return done
+
+
+def test_each_is_made_once(project, made, tmp_path):
+    first = images(project, tmp_path / "cache")
+    assert sorted(made) == ["base", node_images.ENGINE, node_images.FAIRPOOL, node_images.SANDBOX]
+    made.clear()
+    assert images(project, tmp_path / "cache") == first
+    assert made == []
+
+
+@pytest.mark.parametrize(
+    ("changed", "again"),
+    [
+        ("gateway", [node_images.FAIRPOOL, node_images.ENGINE]),
+        ("lab", [node_images.ENGINE]),
+        ("lab/__pycache__", []),
+    ],
+)
+def test_what_stands_on_a_change_is_made_again(project, made, tmp_path, changed, again):
+    images(project, tmp_path / "cache")
+    made.clear()
+    (project / changed).mkdir(exist_ok=True)
+    (project / changed / "more.py").write_text("more")
+    images(project, tmp_path / "cache")
+    assert made == again
+
+
+def test_the_last_four_that_were_used_are_kept(project, made, tmp_path):
+    archives = []
+    for number in range(6):
+        (project / "gateway" / "file.py").write_text(str(number))
+        archives.append(images(project, tmp_path / "cache").fairpool)
+        os.utime(archives[-1], (number, number))
+    assert [archive.exists() for archive in archives] == [False, False, True, True, True, True]
