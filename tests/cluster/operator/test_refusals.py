@@ -12,7 +12,6 @@ from support.cluster.waiting import eventually
 EVENT = Kind("events.k8s.io/v1", "Event")
 QUOTA = Kind("v1", "ResourceQuota")
 NONE = {"count/deployments.apps": "0"}
-LONG_PREFIX = "a" * 60 + ".b" * 100 + "/note"
 REFUSED = {
     "a key of a label that is none": {
         "podTemplate": {
@@ -27,7 +26,6 @@ REFUSED = {
             }
         }
     },
-    "an annotation with too long a prefix": {"service": {"annotations": {LONG_PREFIX: "x"}}},
 }
 
 
