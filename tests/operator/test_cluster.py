@@ -17,7 +17,7 @@ WANTED = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a", "names
 WRITES = {
     "PATCH": lambda cluster: cluster.apply(SECRET, WANTED),
     "PATCH of a status": lambda cluster: cluster.apply(SECRET, WANTED, status=True),
-    "PATCH by merging": lambda cluster: cluster.merge(SECRET, "inference", "a", {}),
+    "PATCH by merging": lambda cluster: cluster.merge(SECRET, WANTED),
     "POST": lambda cluster: cluster.create(SECRET, WANTED),
     "PUT": lambda cluster: cluster.replace(SECRET, WANTED),
     "DELETE": lambda cluster: cluster.delete(SECRET, "inference", "a", "uid"),
