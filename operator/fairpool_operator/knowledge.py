@@ -1,7 +1,7 @@
 """How the store comes to know the cluster: by watches at once, by fresh lists for what watches missed.
 
 What always holds: nothing is decided before everything has been listed once; whatever a watch missed is known after
-the next list, and a watch that began anew has everything listed soon.
+the next list, and a watch that began anew and found anything has everything listed soon.
 """
 
 from __future__ import annotations

@@ -66,7 +66,8 @@ class FirstConfig:
     async def _usable(self) -> tuple[PoolConfig, str]:
         while True:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._news.wait(), _TRY_EVERY)
+                async with asyncio.timeout(_TRY_EVERY):  # of 3.11, wait_for may swallow an end that meets the news
+                    await self._news.wait()
             self._news.clear()
             if (seen := self._seen) is None:
                 continue
