@@ -116,7 +116,9 @@ class _Operation:
     async def run(self, stop: asyncio.Event) -> None:
         options = self._options
         with _listen(options.host, options.port) as port:
-            log.info("operator of %s, health on http://%s:%d", self._where(), *port.getsockname()[:2])
+            address, number = port.getsockname()[:2]
+            host = f"[{address}]" if ":" in address else address
+            log.info("operator of %s, health on http://%s:%d", self._where(), host, number)
             server = _Server(
                 uvicorn.Config(
                     health_routes(self._tally, self._gauges), lifespan="off", log_config=None, access_log=False

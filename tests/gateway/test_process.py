@@ -15,7 +15,7 @@ from support.engine import running_engine
 from support.gateway_process import gateway_process
 from support.scripted_endpoint import PATIENCE, until
 
-from fairpool_gateway.app.server import listen
+from fairpool_gateway.app.server import address_of, listen
 from fairpool_gateway.main import main
 from fairpool_lab import decisions
 from fairpool_lab.cli import main as lab
@@ -95,6 +95,10 @@ class TestStart:
                     await ask(gateway, "a", times=2)
                     assert (await seen(gateway.admin_url, "/readyz")).status_code == 200
                 assert all([six.tokens(), four.tokens()])
+
+    def test_on_every_address_says_so_as_urls_have_it(self):
+        with listen("::", 0) as listening:
+            assert address_of(listening) == f"[::]:{listening.getsockname()[1]}"
 
     def test_on_every_address_is_had_without_ipv6_too(self, monkeypatch):
         monkeypatch.setattr(socket, "has_dualstack_ipv6", lambda: False)

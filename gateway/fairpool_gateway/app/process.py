@@ -23,7 +23,7 @@ from fairpool_gateway.app.gateway import Gateway
 from fairpool_gateway.app.kubernetes import Kubernetes, Place, connected
 from fairpool_gateway.app.listener import raise_descriptor_limit
 from fairpool_gateway.app.log_file import LogFile
-from fairpool_gateway.app.server import MOST_ADMIN_CONNECTIONS, http_server, listen, tenant_server
+from fairpool_gateway.app.server import MOST_ADMIN_CONNECTIONS, address_of, http_server, listen, tenant_server
 from fairpool_gateway.app.waiting import FirstConfig
 from fairpool_gateway.config import PoolConfig
 from fairpool_gateway.decision_log import DecisionLog
@@ -145,8 +145,8 @@ async def _serve(
         "serving pool %s to tenants on %s://%s, admin on http://%s",
         gateway.config.pool,
         "http" if certificate is None else "https",
-        _address(ports.tenants),
-        _address(ports.admin),
+        address_of(ports.tenants),
+        address_of(ports.admin),
     )
     _tune_malloc()
     _tune_gc()
@@ -163,12 +163,6 @@ async def _serve(
         if certificate is not None:
             tasks.create_task(certificate.follow(ended))
     await gateway.aclose()
-
-
-def _address(listening: socket.socket) -> str:
-    """Where it listens, as URLs have it."""
-    host, port = listening.getsockname()[:2]
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 @contextlib.asynccontextmanager

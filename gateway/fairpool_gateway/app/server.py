@@ -154,3 +154,9 @@ def listen(host: str, port: int) -> socket.socket:
     # And the kernel holds little of an answer beyond what is on its way to the tenant.
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, _UNSENT_BYTES)
     return listening
+
+
+def address_of(listening: socket.socket) -> str:
+    """Where a socket listens, as URLs have it."""
+    host, port = listening.getsockname()[:2]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

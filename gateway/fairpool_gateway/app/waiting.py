@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator, Coroutine
 from fairpool_gateway.app.admin import waiting_routes
 from fairpool_gateway.app.credential import read_credential
 from fairpool_gateway.app.kubernetes import Kubernetes
-from fairpool_gateway.app.server import HttpServer, http_server
+from fairpool_gateway.app.server import HttpServer, address_of, http_server
 from fairpool_gateway.config import PoolConfig
 from fairpool_gateway.errors import ConfigInvalid
 
@@ -41,7 +41,7 @@ class FirstConfig:
 
         Health is told on the `admin` port meanwhile, which stays open.
         """
-        log.info("waiting for %s, admin on http://%s:%d", self._follower.where, *admin.getsockname()[:2])
+        log.info("waiting for %s, admin on http://%s", self._follower.where, address_of(admin))
         async with _at_work(self._follower.follow()), _served(http_server(waiting_routes(self._why)), admin.dup()):
             usable, stopped = asyncio.create_task(self._usable()), asyncio.create_task(stop.wait())
             await asyncio.wait((usable, stopped), return_when=asyncio.FIRST_COMPLETED)
