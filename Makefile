@@ -35,7 +35,7 @@ test-cluster: $(READY)  ## Run the tests on a whole cluster, with images and pod
 
 image:  ## Build the image of both programs: make image BASE=IMAGE [IMAGE=NAME:TAG] [BUILDER=podman]
 	@$(if $(BASE),,$(error BASE is missing, an image with Python 3.11 or later and its venv module: make image BASE=python:3.13-slim))
-	@$(BUILDER) build --file Containerfile --build-arg BASE=$(BASE) --tag $(IMAGE) .
+	@$(BUILDER) build $(BUILD_OPTIONS) --file Containerfile --build-arg BASE=$(BASE) --tag $(IMAGE) .
 
 lint: $(READY)  ## Check style, types and layers
 	@$(BIN)/ruff check .
