@@ -36,7 +36,7 @@ def made(monkeypatch):
     monkeypatch.setattr(node_images, "_debian", debian)
     monkeypatch.setattr(node_images._Builder, "save", save)
     for image in ("sandbox", "fairpool", "engine"):
-        monkeypatch.setattr(node_images._Builder, image, lambda self, root=None: "")
+        monkeypatch.setattr(node_images._Builder, image, lambda *_: "")
     return done
 
 

@@ -28,7 +28,6 @@ FAIRPOOL: Final = "fairpool:dev"
 ENGINE: Final = "fairpool-engine:dev"
 SANDBOX: Final = "localhost/sandbox:1"
 
-_BASE: Final = "localhost/base:1"
 _SUITE: Final = "bookworm"
 _PACKAGES: Final = ("ca-certificates", "python3", "python3-venv")
 _LEFT_OUT: Final = ("/usr/share/doc/*", "/usr/share/locale/*", "/usr/share/man/*")
@@ -85,7 +84,7 @@ def images(root: Path = ROOT, cache: Path | None = None) -> Images:
         if not fairpool.exists():
             _timed("the project's image", lambda: builder.save(builder.fairpool(root), FAIRPOOL, fairpool))
         if not engine.exists():
-            _timed("the simulated engine's image", lambda: builder.save(builder.engine(root), ENGINE, engine))
+            _timed("the simulated engine's image", lambda: builder.save(builder.engine(root, fairpool), ENGINE, engine))
         for used in (base, sandbox, fairpool, engine):
             os.utime(used)
         _forget_unused(cache)
@@ -98,39 +97,33 @@ class _Builder:
     def __init__(self, work: Path, base: Path) -> None:
         self._work = work
         self._base = base
-        self._made: set[str] = set()
+        self._based: str | None = None
 
     def sandbox(self) -> str:
         """The base as something that sleeps."""
         container = self._run("from", "--pull-never", self.base())
         self._run("config", "--entrypoint", json.dumps(_ASLEEP), container)
-        self._run("commit", "--quiet", "--rm", container, SANDBOX)
-        return SANDBOX
+        return self._run("commit", "--quiet", "--rm", container)
 
     def base(self) -> str:
         """What everything stands on."""
-        if _BASE not in self._made:
+        if self._based is None:
             container = self._run("from", "scratch")
             self._run("add", "--quiet", container, str(self._base), "/")
-            self._run("commit", "--quiet", "--rm", container, _BASE)
-            self._made.add(_BASE)
-        return _BASE
+            self._based = self._run("commit", "--quiet", "--rm", container)
+        return self._based
 
     def fairpool(self, root: Path) -> str:
         """The project's image, as `make image` builds it, with this machine's certificates and settings of pip."""
-        if FAIRPOOL not in self._made:
-            places = [f"--build-arg={name}={os.environ[name]}" for name in _PASSED_ON if name in os.environ]
-            mounted = [f"--volume={path}:{path}:ro" for path in _MOUNTED if Path(path).exists()]
-            self._build(f"--build-arg=BASE={self.base()}", *places, *mounted, f"--tag={FAIRPOOL}", str(root))
-            self._made.add(FAIRPOOL)
-        return FAIRPOOL
+        places = [f"--build-arg={name}" for name in _PASSED_ON if name in os.environ]  # their values may be secret
+        mounted = [f"--volume={path}:{path}:ro" for path in _MOUNTED if Path(path).exists()]
+        return self._build(f"--build-arg=BASE={self.base()}", *places, *mounted, str(root))
 
-    def engine(self, root: Path) -> str:
+    def engine(self, root: Path, fairpool: Path) -> str:
         """The simulated engine's image, on that one."""
         lab = root / "lab"
-        image = f"--build-arg=IMAGE={self.fairpool(root)}"
-        self._build(f"--file={lab / 'Containerfile'}", image, f"--tag={ENGINE}", str(lab))
-        return ENGINE
+        image = self._run("pull", "--quiet", f"docker-archive:{fairpool}")
+        return self._build(f"--file={lab / 'Containerfile'}", f"--build-arg=IMAGE={image}", str(lab))
 
     def save(self, image: str, name: str, archive: Path) -> None:
         """Write an image into a file, which is never there half."""
@@ -138,8 +131,9 @@ class _Builder:
         self._run("push", "--quiet", image, f"docker-archive:{written}:{name}")
         written.rename(archive)
 
-    def _build(self, *arguments: str) -> None:
-        self._run("build", "--isolation=chroot", "--network=host", "--pull-never", "--quiet", *arguments)
+    def _build(self, *arguments: str) -> str:
+        """Build an image; returns its id."""
+        return self._run("build", "--isolation=chroot", "--network=host", "--pull-never", "--quiet", *arguments)
 
     def _run(self, command: str, *arguments: str) -> str:
         store = ("--root", str(self._work / "store"), "--runroot", str(self._work / "run"), "--storage-driver", "vfs")
