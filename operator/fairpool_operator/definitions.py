@@ -10,12 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-import yaml
-
-try:
-    from yaml import CSafeLoader as _SafeLoader
-except ImportError:  # a PyYAML that was built without libyaml
-    from yaml import SafeLoader as _SafeLoader  # type: ignore[assignment]  # has the same methods, and is slower
+from fairpool_operator.manifests import read
 
 Schema = Mapping[str, Any]
 
@@ -26,7 +21,7 @@ _PLACES: Final = (Path(__file__).parent / "crds", Path(__file__).parents[2] / "c
 def definitions() -> Mapping[str, Schema]:
     """The definitions of FairPool and TenantWeight, by kind."""
     directory = next(place for place in _PLACES if place.is_dir())
-    found = (yaml.load(file.read_bytes(), _SafeLoader) for file in sorted(directory.glob("fairpool.dev_*.yaml")))
+    found = (each.object for each in read([directory]).documents if each.kind == "CustomResourceDefinition")
     return {each["spec"]["names"]["kind"]: each for each in found}
 
 

@@ -10,14 +10,11 @@ import sys
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from fairpool_gateway import logs
 from fairpool_operator.errors import CannotStart
+from fairpool_operator.options import Options
 from fairpool_operator.validate import command as validate
-
-if TYPE_CHECKING:
-    from fairpool_operator.operation import Options
 
 EXIT_CANNOT_START = 1
 _OWN_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
@@ -45,8 +42,6 @@ def _run(parsed: argparse.Namespace) -> int:
 
 
 def _options(parsed: argparse.Namespace) -> Options:
-    from fairpool_operator.operation import Options  # noqa: PLC0415 - as above
-
     return Options(
         gateway_image=parsed.gateway_image,
         own_namespace=parsed.own_namespace or _own_namespace(),

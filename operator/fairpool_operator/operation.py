@@ -13,9 +13,7 @@ import logging
 import signal
 import socket
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 import uvicorn
 
@@ -25,8 +23,9 @@ from fairpool_operator.errors import CannotStart, NotLeading, OperatorError
 from fairpool_operator.handlers import Watches
 from fairpool_operator.health import health_routes
 from fairpool_operator.knowledge import Knowledge
-from fairpool_operator.lease import DURATION, Leadership
+from fairpool_operator.lease import Leadership
 from fairpool_operator.metrics import Gauges, Tally
+from fairpool_operator.options import Options
 from fairpool_operator.reconcile import Reconciler
 from fairpool_operator.store import Store
 from fairpool_operator.view import PoolKey
@@ -34,28 +33,9 @@ from fairpool_operator.workqueue import WorkQueue
 
 log = logging.getLogger(__name__)
 
-PullPolicy = Literal["Always", "IfNotPresent", "Never"]
-
 LEASE_NAME: Final = "fairpool-operator"
 _FINISH_SECONDS: Final = 5.0
 """What reconciles in progress may take to finish at the end."""
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """How one operator process is run. A port of 0 is chosen by the kernel; no namespaces: all of them."""
-
-    gateway_image: str
-    own_namespace: str
-    identity: str
-    namespaces: tuple[str, ...] = ()
-    image_pull_policy: PullPolicy | None = None
-    kubeconfig: Path | None = None
-    host: str = "127.0.0.1"
-    port: int = 8081
-    lease_seconds: float = DURATION
-    list_seconds: float = 180.0
-    workers: int = 4
 
 
 async def operate(options: Options) -> None:
