@@ -8,7 +8,7 @@ from itertools import permutations
 
 from fairpool_gateway.decision_log import Arrive, Dispatch, Remove
 from fairpool_lab.decisions import Event
-from fairpool_lab.gap import Gap
+from fairpool_lab.measures.gap import Gap
 
 
 def intervals(events: Sequence[Event]) -> list[Gap]:

@@ -18,8 +18,9 @@ from rich.console import Console
 from rich.table import Table
 
 from fairpool_gateway.decision_log import Header
-from fairpool_lab import decisions, gap
+from fairpool_lab import decisions
 from fairpool_lab.errors import LogInvalid
+from fairpool_lab.measures import gap
 
 HELP: Final = "the greatest gap between backlogged tenants against its bound, over every interval of a decision log"
 

@@ -13,7 +13,7 @@ from fairpool_lab.crowds.members import Crowd
 from fairpool_lab.crowds.neighbour import Answer
 from fairpool_lab.crowds.scenarios import Scenario
 from fairpool_lab.crowds.stage import Snapshot, Stage
-from fairpool_lab.waits import Waits
+from fairpool_lab.measures.waits import Waits
 
 ALONE: Final = 1.5
 """Seconds for which the neighbour is watched alone, before the crowd comes."""

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from fairpool_lab import decisions, gap, history, load, shares, waits
+from fairpool_lab import decisions
 from fairpool_lab.decisions import Log
 from fairpool_lab.demo.replay import Answer
+from fairpool_lab.measures import gap, history, load, shares, waits
 
 TOGETHER = 5
 """Tenants that must have been backlogged together for half of a run: with fewer there is little to share."""

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 
 from fairpool_gateway.decision_log import Dispatch
 from fairpool_lab.demo.outcome import Outcome
-from fairpool_lab.gap import Gap
+from fairpool_lab.measures.gap import Gap
 
 _SHOWN = 6
 _INK, _GRID, _QUIET, _PAPER, _ORANGE, _SKY = "#010203", "#040506", "#070809", "#0a0b0c", "#0d0e0f", "#101112"

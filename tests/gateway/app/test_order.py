@@ -10,8 +10,9 @@ from support.scripted_endpoint import ScriptedEndpoint, until
 from support.tenant import pool_over, request_bytes, wire
 
 from fairpool_gateway.decision_log import DecisionLog
-from fairpool_lab import decisions, gap
+from fairpool_lab import decisions
 from fairpool_lab.arrival_order import ArrivalOrder
+from fairpool_lab.measures import gap
 
 WEIGHTS = {"a": 1, "b": 2, "c": 4}
 TENANTS = [{"name": name, "weight": weight} for name, weight in WEIGHTS.items()]

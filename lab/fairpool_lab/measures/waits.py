@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from fairpool_gateway.decision_log import Dispatch
-from fairpool_lab import history
 from fairpool_lab.decisions import Event
+from fairpool_lab.measures import history
 
 
 @dataclass(frozen=True, slots=True)

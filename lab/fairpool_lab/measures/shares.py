@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fairpool_gateway.decision_log import Arrive, Dispatch, Remove, Weight
-from fairpool_lab import history
 from fairpool_lab.decisions import Event, Log
-from fairpool_lab.fluid import Fluid
+from fairpool_lab.measures import history
+from fairpool_lab.measures.fluid import Fluid
 
 
 @dataclass(frozen=True, slots=True)

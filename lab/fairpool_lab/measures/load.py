@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from fairpool_gateway.decision_log import Arrive, Complete, Dispatch, Remove
-from fairpool_lab import history
 from fairpool_lab.decisions import Event
+from fairpool_lab.measures import history
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,10 @@ from support.gap_oracle import intervals
 from support.log_events import Step, log_of, steps
 
 from fairpool_gateway.decision_log import Arrive, Dispatch, Remove
-from fairpool_lab import decisions, gap, traces
+from fairpool_lab import decisions, traces
 from fairpool_lab.arrival_order import ArrivalOrder
 from fairpool_lab.decisions import Event, Log
+from fairpool_lab.measures import gap
 
 
 def check(measured: gap.Gaps, log: Log) -> None:

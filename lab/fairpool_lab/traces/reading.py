@@ -1,4 +1,4 @@
-"""Traces: who asked for how much, and when, in real traffic; read, cut and given weights for a replay.
+"""Reading a trace from its file.
 
 A trace is a CSV file with the columns `arrival_s`, `client`, `input_tokens` and `output_tokens`, in order of arrival;
 a client of the trace is a tenant here. A trace that does not make sense is refused whole, with the file and the line.
@@ -8,41 +8,17 @@ from __future__ import annotations
 
 import csv
 import math
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
 from fairpool_lab.errors import TraceInvalid
+from fairpool_lab.traces.request import Trace, TraceRequest
 
-EXCERPT: Final = Path(__file__).parent / "data" / "vtc_real_trace_excerpt.csv"
+EXCERPT: Final = Path(__file__).parents[1] / "data" / "vtc_real_trace_excerpt.csv"
 """The busiest four minutes of a public trace; where it comes from is said beside it."""
 
-WEIGHT_RULE: Final = (
-    "Tenants ranked by the tokens they ask for (input + 2 x output), the heaviest first, get weights 4, 2, 1 in turn."
-)
-
 _COLUMNS = ("arrival_s", "client", "input_tokens", "output_tokens")
-
-
-@dataclass(frozen=True, slots=True)
-class TraceRequest:
-    """One request of a trace: when it arrives, in seconds, whose it is, and how many tokens it takes."""
-
-    arrival: float
-    tenant: str
-    input_tokens: int
-    output_tokens: int
-
-    @property
-    def tokens(self) -> int:
-        """Its cost by the pool's defaults: input tokens, and output tokens twice."""
-        return self.input_tokens + 2 * self.output_tokens
-
-
-Trace = tuple[TraceRequest, ...]
-"""Requests in order of arrival."""
 
 
 def read(path: Path) -> Trace:
@@ -79,32 +55,6 @@ def parse(lines: Iterable[str], name: str = "trace") -> Trace:
     if not trace:
         raise TraceInvalid(name, None, "holds no request")
     return tuple(trace)
-
-
-def busiest(trace: Sequence[TraceRequest], seconds: float) -> Trace:
-    """The stretch of that length in which most tokens are asked for, the earliest of several; it begins at 0 s.
-
-    A stretch begins with a request and ends before `seconds` have passed; tokens count as in `TraceRequest.tokens`.
-    """
-    most, first, last = 0, 0, 0
-    tokens, end = 0, 0
-    for begin, request in enumerate(trace):
-        while end < len(trace) and trace[end].arrival < request.arrival + seconds:
-            tokens += trace[end].tokens
-            end += 1
-        if tokens > most:
-            most, first, last = tokens, begin, end
-        tokens -= request.tokens
-    return tuple(replace(request, arrival=request.arrival - trace[first].arrival) for request in trace[first:last])
-
-
-def weights(trace: Iterable[TraceRequest]) -> dict[str, int]:
-    """A weight for each tenant by `WEIGHT_RULE`, so that every weight has heavy and light tenants; ties go by name."""
-    demand = Counter[str]()
-    for request in trace:
-        demand[request.tenant] += request.tokens
-    ranked = sorted(demand, key=lambda tenant: (-demand[tenant], tenant))
-    return {tenant: (4, 2, 1)[rank % 3] for rank, tenant in enumerate(ranked)}
 
 
 def _columns(header: list[str]) -> list[str]:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import Phase, find, given, settings
 from hypothesis import strategies as st
 
-from fairpool_lab.fluid import RESOLUTION, Fluid
+from fairpool_lab.measures.fluid import RESOLUTION, Fluid
 
 TENANTS = ("a", "b", "c", "d")
 TOLERANCE = 1e-12
