@@ -11,7 +11,7 @@ from support.llama.server import MODEL
 from support.scripted_endpoint import PATIENCE
 from support.tenant import tenant
 
-from fairpool_lab.arrival_order import ArrivalOrder
+from fairpool_lab.policies.arrival_order import ArrivalOrder
 
 PROMPTS = {"a": "short", "b": "a prompt that is longer " * 3}
 LENGTHS = {"a": [10, 45, 20, 35, 15], "b": [60, 140, 80, 120, 100]}

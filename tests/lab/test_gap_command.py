@@ -10,8 +10,8 @@ from support import lab_pool
 
 from fairpool_gateway.sfq import Q, Scheduler
 from fairpool_lab import traces
-from fairpool_lab.arrival_order import ArrivalOrder
 from fairpool_lab.cli import main
+from fairpool_lab.policies.arrival_order import ArrivalOrder
 
 
 @pytest.fixture(scope="module")

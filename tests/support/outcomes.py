@@ -9,9 +9,9 @@ from typing import Any
 from support import lab_pool
 
 from fairpool_lab import traces
-from fairpool_lab.arrival_order import ArrivalOrder
 from fairpool_lab.demo.outcome import Outcome, outcome
 from fairpool_lab.demo.replay import Answer
+from fairpool_lab.policies.arrival_order import ArrivalOrder
 
 TRACE = traces.busiest(traces.read(traces.EXCERPT), 60)
 WEIGHTS = traces.weights(TRACE)

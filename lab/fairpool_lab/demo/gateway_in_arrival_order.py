@@ -3,7 +3,7 @@
 import sys
 
 from fairpool_gateway.main import main
-from fairpool_lab.arrival_order import ArrivalOrder
+from fairpool_lab.policies.arrival_order import ArrivalOrder
 
 if __name__ == "__main__":
     sys.exit(main(ordering=ArrivalOrder))

@@ -11,8 +11,8 @@ from support.tenant import pool_over, request_bytes, wire
 
 from fairpool_gateway.decision_log import DecisionLog
 from fairpool_lab import decisions
-from fairpool_lab.arrival_order import ArrivalOrder
 from fairpool_lab.measures import gap
+from fairpool_lab.policies.arrival_order import ArrivalOrder
 
 WEIGHTS = {"a": 1, "b": 2, "c": 4}
 TENANTS = [{"name": name, "weight": weight} for name, weight in WEIGHTS.items()]

@@ -12,9 +12,9 @@ from support.log_events import Step, log_of, steps
 
 from fairpool_gateway.decision_log import Arrive, Dispatch, Remove
 from fairpool_lab import decisions, traces
-from fairpool_lab.arrival_order import ArrivalOrder
 from fairpool_lab.decisions import Event, Log
 from fairpool_lab.measures import gap
+from fairpool_lab.policies.arrival_order import ArrivalOrder
 
 
 def check(measured: gap.Gaps, log: Log) -> None:

@@ -12,12 +12,12 @@ from support.log_events import Step, completed, log_of, steps
 from fairpool_gateway.cost import Used
 from fairpool_gateway.decision_log import Arrive, Dispatch, Remove
 from fairpool_lab import decisions, traces
-from fairpool_lab.arrival_order import ArrivalOrder
 from fairpool_lab.decisions import Log
 from fairpool_lab.measures import history
 from fairpool_lab.measures.load import contention, throughput
 from fairpool_lab.measures.shares import Shares, shares
 from fairpool_lab.measures.waits import Waits, waits
+from fairpool_lab.policies.arrival_order import ArrivalOrder
 from fairpool_lab.traces import TraceRequest
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from fairpool_gateway.ordering import Ordering, OrderingFactory
 from fairpool_gateway.sfq import Decision, Meter, Scheduler, charge
-from fairpool_lab.arrival_order import ArrivalOrder
+from fairpool_lab.policies.arrival_order import ArrivalOrder
 
 MADE_BY: OrderingFactory[int] = ArrivalOrder
 

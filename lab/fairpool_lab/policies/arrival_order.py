@@ -9,15 +9,16 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 from fairpool_gateway.sfq import Decision, Meter, charge
+from fairpool_lab.policies.policy import Sight, Unmoved
 
 R = TypeVar("R", bound=Hashable)
 
 
-class ArrivalOrder(Generic[R]):
-    """An `Ordering`; made and used like `sfq.Scheduler`."""
+class ArrivalOrder(Unmoved[R]):
+    """A `Policy`; made and used like `sfq.Scheduler`."""
 
     def __init__(
         self,
@@ -26,6 +27,7 @@ class ArrivalOrder(Generic[R]):
         weights: Mapping[str, int] | None = None,
         default_weight: int = 100,
         max_tenants: int = 10_000,  # noqa: ARG002 - every Ordering is made with it
+        sight: Sight[R] | None = None,  # noqa: ARG002 - every policy is made with it
     ) -> None:
         self._price = price
         self._weights = dict(weights or {})
