@@ -13,7 +13,7 @@ from fairpool_lab.crowds.members import Crowd
 from fairpool_lab.crowds.neighbour import Answer
 from fairpool_lab.crowds.scenarios import Scenario
 from fairpool_lab.crowds.stage import Snapshot, Stage
-from fairpool_lab.measures.waits import Waits
+from fairpool_lab.measures.distribution import Distribution
 
 ALONE: Final = 1.5
 """Seconds for which the neighbour is watched alone, before the crowd comes."""
@@ -128,6 +128,6 @@ def came_back(before: Snapshot, after: Snapshot) -> bool:
     return few and after.waiting + after.in_flight <= _SPARE and after.held + after.buffered <= 64 << 10
 
 
-def waits(answers: list[Answer]) -> Waits:
+def waits(answers: list[Answer]) -> Distribution:
     """How long a neighbour waited for its answers."""
-    return Waits(tuple(sorted(answer.seconds for answer in answers)))
+    return Distribution.of(answer.seconds for answer in answers)

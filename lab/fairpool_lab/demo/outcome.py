@@ -10,6 +10,7 @@ from fairpool_lab import decisions
 from fairpool_lab.decisions import Log
 from fairpool_lab.demo.replay import Answer
 from fairpool_lab.measures import gap, history, load, shares, waits
+from fairpool_lab.measures.distribution import Distribution
 
 TOGETHER = 5
 """Tenants that must have been backlogged together for half of a run: with fewer there is little to share."""
@@ -42,7 +43,7 @@ class Outcome:
     gaps: gap.Gaps
     charged: shares.Shares
     used: shares.Shares
-    waits: dict[str, waits.Waits]
+    waits: dict[str, Distribution]
     contention: load.Contention
     throughput: load.Throughput
 

@@ -104,7 +104,7 @@ def _style_once(marks: re.Match[str]) -> str:
 
 def _weary(run: Outcome) -> list[str]:
     """The tenants that waited most, all their requests together: those whose share the order decides."""
-    waited = {tenant: sum(waits.seconds) for tenant, waits in run.waits.items()}
+    waited = {tenant: sum(waits.values) for tenant, waits in run.waits.items()}
     return sorted(waited, key=lambda tenant: (-waited[tenant], tenant))[:_SHOWN]
 
 

@@ -15,7 +15,7 @@ ends with a dispatch to i, or no positive gap at all.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from fairpool_gateway.decision_log import Arrive, Dispatch, Remove
@@ -91,6 +91,22 @@ def measure(events: Iterable[Event]) -> Gaps:
     for event in events:
         meter.observe(event)
     return meter.gaps()
+
+
+def over_time(events: Iterable[Event], edges: Sequence[float]) -> tuple[Gap | None, ...]:
+    """The worst gap of all intervals that end in each stretch of time, after one edge and up to the next.
+
+    The worst is the greatest, or where a bound was exceeded the one that exceeds it most; None where no interval ends
+    with a dispatch to the tenant ahead. The edges are in order; the first stretch begins with the first event.
+    """
+    meter = _MeterOfStretches()
+    found: list[Gap | None] = []
+    for event in events:
+        while len(found) < len(edges) and event.t > edges[len(found)]:
+            found.append(meter.stretch())
+        meter.observe(event)
+    found.extend(meter.stretch() for _ in range(len(found), len(edges)))
+    return tuple(found)
 
 
 class _Tenant:
@@ -198,3 +214,31 @@ class GapMeter:
         tenant.waiting -= 1
         if not tenant.waiting:
             del self._backlogged[tenant.name]
+
+
+class _MeterOfStretches(GapMeter):
+    """Tells, besides, the worst gap of the intervals that ended since it was last asked for that."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._worst: Gap | None = None
+
+    def stretch(self) -> Gap | None:
+        """The worst gap since the last stretch."""
+        worst, self._worst = self._worst, None
+        return worst
+
+    def _dispatched(self, tenant: _Tenant, event: Dispatch) -> None:
+        super()._dispatched(tenant, event)
+        for other in self._backlogged.values():
+            if other is not tenant:
+                lead, ahead = tenant.leads[other.name], tenant.charged - other.charged
+                beyond = ahead - tenant.last > lead.low
+                after, before = lead.low_at if beyond else lead.floor_at
+                gap = ahead - (lead.low - before if beyond else lead.floor)
+                if self._worst is None or _is_worse(gap, tenant.last + before, self._worst):
+                    self._worst = Gap(tenant.name, other.name, after, event.seq, gap, tenant.last + before)
+
+
+def _is_worse(gap: int, bound: int, than: Gap) -> bool:
+    return (max(0, gap - bound), gap) > (max(0, than.excess), than.gap)

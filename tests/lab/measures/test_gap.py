@@ -91,6 +91,52 @@ def _measure_with(meter: gap.GapMeter, events: Iterable[Event]) -> gap.Gaps:
     return meter.gaps()
 
 
+EDGES = (4.0, 9.0, 9.5, 30.0, 50.0)
+
+
+def worst_of_each_stretch(log: Log) -> list[tuple[int, int] | None]:
+    """The worst gap of each stretch by its definition: how far beyond its bound, or else how great."""
+    ends = {event.seq: event for event in log.events if isinstance(event, Dispatch)}
+    tried = [found for found in intervals(log.events) if found.upto in ends and ends[found.upto].tenant == found.ahead]
+    worst = []
+    for since, until in zip((-1.0, *EDGES), EDGES, strict=False):
+        here = [found for found in tried if since < ends[found.upto].t <= until]
+        excess = max((found.excess for found in here), default=0)
+        worst.append((max(0, excess), 0 if excess > 0 else max(found.gap for found in here)) if here else None)
+    return worst
+
+
+def measured_over_time(events: Iterable[Event], edges: Iterable[float] = EDGES) -> list[tuple[int, int] | None]:
+    found = gap.over_time(events, tuple(edges))
+    return [one and (max(0, one.excess), 0 if one.excess > 0 else one.gap) for one in found]
+
+
+class TestOverTime:
+    @given(steps)
+    @settings(max_examples=100, deadline=None)
+    def test_each_stretch_has_the_worst_of_the_intervals_that_end_in_it(self, steps):
+        log = log_of(steps)
+        assert measured_over_time(log.events) == worst_of_each_stretch(log)
+        tried = set(intervals(log.events))
+        assert {found for found in gap.over_time(log.events, EDGES) if found} <= tried
+
+    @pytest.mark.parametrize(
+        "broken",
+        [
+            lambda events: measured_over_time(events, (edge + 1 for edge in EDGES)),
+            lambda events: measured_over_time(event for event in events if not isinstance(event, Remove)),
+        ],
+        ids=["stretches end late", "removals are not seen"],
+    )
+    def test_the_comparison_catches_a_measure_whose(self, broken):
+        def disagrees(steps: list[Step]) -> bool:
+            log = log_of(steps)
+            return broken(log.events) != worst_of_each_stretch(log)
+
+        unshrunk = settings(max_examples=2000, database=None, phases=[Phase.generate])
+        assert find(steps, disagrees, settings=unshrunk)
+
+
 class TestInWords:
     def test_the_last_charge_before_the_interval_belongs_to_the_bound(self):
         log = log_of(

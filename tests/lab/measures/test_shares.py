@@ -16,7 +16,6 @@ from fairpool_lab.decisions import Log
 from fairpool_lab.measures import history
 from fairpool_lab.measures.load import contention, throughput
 from fairpool_lab.measures.shares import Shares, shares
-from fairpool_lab.measures.waits import Waits, waits
 from fairpool_lab.policies.arrival_order import ArrivalOrder
 from fairpool_lab.traces import TraceRequest
 
@@ -123,20 +122,6 @@ class TestShares:
             for order in ({}, {"ordering": ArrivalOrder})
         )
         assert fair < arrival / 5
-
-
-class TestWaits:
-    def test_a_wait_is_from_arrival_to_dispatch(self):
-        log = log_of([Step("arrive", "a", 1, 0), Step("arrive", "a", 1, 0), *[Step("dispatch", "a", 1, 0)] * 2])
-        assert waits(log.events) == {"a": Waits((2.0, 2.0))}
-
-    def test_what_was_never_dispatched_has_no_wait(self):
-        assert waits(log_of([Step("arrive", "a", 1, 0), Step("remove", "a", 1, 0)]).events) == {}
-
-    @pytest.mark.parametrize(("count", "p50", "p99"), [(1, 1, 1), (2, 1, 2), (100, 50, 99), (101, 51, 100)])
-    def test_percentiles_are_waits_that_occurred(self, count, p50, p99):
-        measured = Waits(tuple(float(second) for second in range(1, count + 1)))
-        assert (measured.p50, measured.p99) == (p50, p99)
 
 
 class TestLoad:
