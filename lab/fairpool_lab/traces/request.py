@@ -7,12 +7,23 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class TraceRequest:
-    """One request of a trace: when it arrives, in seconds, whose it is, and how many tokens it takes."""
+    """One request: when it arrives, in seconds, whose it is, and how many tokens it takes.
+
+    Attributes:
+        arrival: seconds, from the beginning of the trace or from wherever its file counts.
+        tenant: whose it is.
+        input_tokens: the tokens that it reads.
+        output_tokens: the tokens that it writes.
+        max_tokens: the most that it allows to be written, where the trace tells.
+        prefix: the blocks of its prompt from the first on, where the trace tells: what begins alike has equal blocks.
+    """
 
     arrival: float
     tenant: str
     input_tokens: int
     output_tokens: int
+    max_tokens: int | None = None
+    prefix: tuple[int, ...] = ()
 
     @property
     def tokens(self) -> int:
