@@ -55,14 +55,19 @@ class Dispatcher:
     """The three layers of one pool, admission, ordering and placement, and what goes between them."""
 
     def __init__(
-        self, config: PoolConfig, *, ordering: OrderingFactory[Request] = Scheduler, log: DecisionLog | None = None
+        self,
+        config: PoolConfig,
+        *,
+        ordering: OrderingFactory[Request] = Scheduler,
+        estimator: Estimator | None = None,
+        log: DecisionLog | None = None,
     ) -> None:
         self.config = config
         self.models = config.models
         self._served = frozenset(config.models)
         self.tallies: Tallies[Request] = Tallies(config)
         self.endpoints = Endpoints()
-        self.estimator = Estimator(config.cost.model())
+        self.estimator = estimator or Estimator(config.cost.model())
         self.admission: Admission[Request] = Admission(config)
         self.ordering = ordering(
             self._price,
