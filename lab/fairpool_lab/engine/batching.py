@@ -4,11 +4,15 @@ Work goes in steps. A step takes one token from each sequence that decodes and a
 does not yet, oldest first, up to `max_num_batched_tokens` in all; then it admits from the queue, in order of
 arrival, while a place, budget and room in the KV cache are left. It lasts
 
-    step_base + step_per_sequence * sequences in it + prompt tokens in it / prefill_tokens_per_second
+    step_base + step_per_sequence * sequences in it + step_per_context_token * tokens whose KV these have
+    + prompt tokens in it / prefill_tokens_per_second
 
 and whoever has all its tokens computed at the end of it gains one. A sequence holds KV for its whole prompt from
 admission on, and for each further token as it is made. When there is none left the youngest is preempted: it loses
 what it holds, goes back to the head of the queue, and computes everything again.
+
+With a prefix cache, a prompt that begins like an earlier one starts behind the blocks that are still there. One token
+at least is left to compute. KV that several sequences share counts once; what only the cache keeps makes way for them.
 
 What always holds: at most `max_num_seqs` run; the KV held never exceeds `kv_tokens`; whoever runs arrived before
 whoever waits; the oldest is never preempted, and alone it always fits, so everybody finishes. Time is an argument
@@ -19,9 +23,12 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass, fields
-from typing import Generic, NamedTuple, TypeVar
+from typing import Final, Generic, NamedTuple, TypeVar
 
+from fairpool_lab.engine.prefixes import PrefixCache
 from fairpool_lab.errors import SettingsInvalid
+
+_MAY_BE_ZERO: Final = {"step_per_sequence", "step_per_context_token"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +43,7 @@ class Limits:
         prefill_tokens_per_second: how fast prompts are read.
         step_base: how long a step takes whatever is in it.
         step_per_sequence: what each sequence in it adds.
+        step_per_context_token: what each token adds whose KV a sequence in it has, for that is read.
     """
 
     max_num_seqs: int = 64
@@ -45,11 +53,12 @@ class Limits:
     prefill_tokens_per_second: float = 16_000.0
     step_base: float = 0.010
     step_per_sequence: float = 0.000_25
+    step_per_context_token: float = 0.0
 
     def __post_init__(self) -> None:
         for field in fields(self):
             value = getattr(self, field.name)
-            if value < 0 or (value == 0 and field.name != "step_per_sequence"):
+            if value < 0 or (value == 0 and field.name not in _MAY_BE_ZERO):
                 raise SettingsInvalid(f"{field.name} must be positive, not {value}")
         if self.kv_tokens < self.max_model_len:
             raise SettingsInvalid(f"kv_tokens ({self.kv_tokens}) must hold max_model_len ({self.max_model_len}) tokens")
@@ -63,15 +72,19 @@ class Sequence:
         output_tokens: the length that the answer will reach.
         total: prompt and answer so far.
         computed: of these, the tokens whose KV is there.
-        held: KV tokens allocated to it; nothing unless it runs.
+        held: KV tokens that it has, shared ones included; nothing unless it runs.
         preemptions: how often it lost them.
+        prefix: the names of the blocks that its prompt begins with, as `PrefixCache` has them.
+        blocks: of these, the ones that it holds in the cache.
     """
 
-    __slots__ = ("computed", "held", "output_tokens", "preemptions", "prompt_tokens", "total")
+    __slots__ = ("blocks", "computed", "held", "output_tokens", "preemptions", "prefix", "prompt_tokens", "total")
 
-    def __init__(self, prompt_tokens: int, output_tokens: int) -> None:
+    def __init__(self, prompt_tokens: int, output_tokens: int, prefix: tuple[int, ...] = ()) -> None:
         self.prompt_tokens = prompt_tokens
         self.output_tokens = output_tokens
+        self.prefix = prefix
+        self.blocks: list[int] = []
         self.total = prompt_tokens
         self.computed = 0
         self.held = 0
@@ -96,8 +109,9 @@ class Outcome(NamedTuple, Generic[S]):
 class Batcher(Generic[S]):
     """The state of one engine: `begin` a step, `end` it when its time has come, and so on while there is work."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, cache: PrefixCache | None = None) -> None:
         self.limits = limits
+        self.cache = cache
         self.kv_used = 0
         self.preemptions = 0
         self._waiting: OrderedDict[S, None] = OrderedDict()
@@ -156,7 +170,7 @@ class Batcher(Generic[S]):
         running = self._running
         preemptions = self.preemptions
         budget = limits.max_num_batched_tokens
-        prefilled = 0
+        prefilled = context = 0
         index = 0
         while index < len(running) and budget:
             sequence = running[index]
@@ -170,15 +184,24 @@ class Batcher(Generic[S]):
                 self.kv_used += wanted
             step.append((sequence, tokens))
             budget -= tokens
+            context += sequence.computed
             if missing > 1 or not sequence.generated:
                 prefilled += tokens
             index += 1
         if self.preemptions == preemptions:
+            running_before = len(running)
             prefilled += self._admit(budget)
+            context += sum(sequence.computed for sequence in running[running_before:])
         if not step:
             return None
+        if self.cache is not None:
+            self.cache.shrink((limits.kv_tokens - self.kv_used) // self.cache.block_tokens)
         return (
-            now + limits.step_base + limits.step_per_sequence * len(step) + prefilled / limits.prefill_tokens_per_second
+            now
+            + limits.step_base
+            + limits.step_per_sequence * len(step)
+            + limits.step_per_context_token * context
+            + prefilled / limits.prefill_tokens_per_second
         )
 
     def end(self) -> Outcome[S]:
@@ -189,6 +212,8 @@ class Batcher(Generic[S]):
             if not sequence.held:
                 continue
             sequence.computed += tokens
+            if self.cache is not None and len(sequence.blocks) < len(sequence.prefix):
+                self._keep(self.cache, sequence, sequence.computed - tokens)
             if sequence.computed < sequence.total:
                 continue
             if sequence.output_tokens:
@@ -209,13 +234,22 @@ class Batcher(Generic[S]):
         admitted = 0
         while self._waiting and budget and len(self._running) < limits.max_num_seqs:
             sequence = next(iter(self._waiting))
-            if self.kv_used + sequence.total > limits.kv_tokens:
+            wanted = sequence.total
+            blocks: tuple[int, ...] = ()
+            if self.cache is not None:
+                blocks = self._found(self.cache, sequence)
+                wanted -= (len(blocks) - self.cache.idle_among(blocks)) * self.cache.block_tokens
+            if self.kv_used + wanted > limits.kv_tokens:
                 break
             del self._waiting[sequence]
             self._running.append(sequence)
             sequence.held = sequence.total
-            self.kv_used += sequence.held
-            tokens = min(sequence.total, budget)
+            self.kv_used += wanted
+            if self.cache is not None:
+                self.cache.take(blocks)
+                sequence.blocks.extend(blocks)
+                sequence.computed = len(blocks) * self.cache.block_tokens
+            tokens = min(sequence.total - sequence.computed, budget)
             self._step.append((sequence, tokens))
             budget -= tokens
             admitted += tokens
@@ -238,3 +272,20 @@ class Batcher(Generic[S]):
     def _release(self, sequence: S) -> None:
         self.kv_used -= sequence.held
         sequence.held = 0
+        if sequence.blocks and self.cache is not None:
+            held = self.cache.held
+            self.cache.give_back(sequence.blocks)
+            still_held = len(sequence.blocks) - (held - self.cache.held)
+            self.kv_used += still_held * self.cache.block_tokens
+            sequence.blocks.clear()
+
+    def _found(self, cache: PrefixCache, sequence: S) -> tuple[int, ...]:
+        """The blocks of a prompt that are there, but never all of it: its last token has to be computed."""
+        blocks = sequence.prefix[: (sequence.prompt_tokens - 1) // cache.block_tokens]
+        return blocks[: cache.found(blocks)]
+
+    def _keep(self, cache: PrefixCache, sequence: S, before: int) -> None:
+        """Put the blocks of a prompt that a step has filled into the cache; one that is there already stays its own."""
+        size = cache.block_tokens
+        last = min(sequence.computed, sequence.prompt_tokens) // size
+        sequence.blocks.extend(block for block in sequence.prefix[before // size : last] if cache.add(block))
