@@ -1,0 +1,246 @@
+"""The simulator: every request ends once, engines keep their limits, and a run is the same each time."""
+
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.simulations import SMALL, Watched, check, fixed, scenarios, told
+
+from fairpool_gateway.decision_log import Dispatch
+from fairpool_lab.decisions import Event
+from fairpool_lab.errors import SettingsInvalid
+from fairpool_lab.measures import gap, shares
+from fairpool_lab.policies import POLICIES
+from fairpool_lab.simulation import (
+    ESTIMATORS,
+    Ask,
+    Clients,
+    ContinuousBatching,
+    End,
+    FixedService,
+    Replace,
+    Reweigh,
+    Run,
+    Scenario,
+    simulate,
+)
+from fairpool_lab.simulation.engines import Happened
+
+SFQ = POLICIES["sfq"].factory
+ORACLE = ESTIMATORS["oracle"].make
+policies = st.sampled_from([listed.factory for listed in POLICIES.values()])
+
+
+@given(scenarios(), policies)
+@settings(max_examples=150, deadline=None)
+def test_every_request_ends_once_and_gets_the_tokens_it_asked_for(scenario, policy):
+    check(simulate(scenario, policy))
+
+
+@given(scenarios(), policies)
+@settings(max_examples=30, deadline=None)
+def test_the_same_scenario_gives_the_same_run(scenario, policy):
+    assert told(simulate(scenario, policy)) == told(simulate(scenario, policy))
+
+
+CROWD = Scenario(
+    Watched,
+    [Ask(number * 0.01, "ab"[number % 2], 15 + number, 20, None, (1, 2), 0.1 if number == 2 else None)
+     for number in range(16)],
+    (Clients("c", 2, [(4, 3), (20, 2)], until=1.0),),
+    slots=4,
+    seed=1,
+)  # fmt: skip
+"""Presses on every limit of the engine, shares prefixes, and has a client that leaves."""
+
+
+def test_the_crowd_presses_on_every_limit():
+    engines = []
+
+    def engine():
+        engines.append(Watched())
+        return engines[-1]
+
+    run = simulate(Scenario(engine, CROWD.asks, CROWD.clients, slots=4, seed=1), SFQ)
+    check(run)
+    assert engines[0].batcher.preemptions > 0
+    assert sum(request.cached for request in run.requests) > 0
+    assert run.ended(End.CANCELLED) == 1
+
+
+class ForgetsOne(Watched):
+    def advance(self):
+        happened = super().advance()
+        return Happened(happened.progress, [each for each in happened.finished if each.id != "3"])
+
+
+class TellsTwice(Watched):
+    def advance(self):
+        happened = super().advance()
+        return Happened(happened.progress + happened.progress[:1], happened.finished)
+
+
+class KeepsWhatWasComputedToItself(Watched):
+    def advance(self):
+        happened = super().advance()
+        return Happened([each._replace(input=0) for each in happened.progress], happened.finished)
+
+
+class FinishesTwice(Watched):
+    def advance(self):
+        happened = super().advance()
+        return Happened(happened.progress, happened.finished * 2)
+
+
+class AdmitsOneTooMany(Watched):
+    def look(self):
+        if self.batcher.waiting_count:
+            extra, _ = self.batcher._waiting.popitem()
+            self.batcher._running.append(extra)
+            extra.held = 1
+            self.batcher.kv_used += 1
+        super().look()
+
+
+class LeaksOnAbort(Watched):
+    def abort(self, request):
+        held = self._works[request].held
+        super().abort(request)
+        self.batcher.kv_used += held
+        self.look()
+
+
+@pytest.mark.parametrize(
+    ("broken", "caught"),
+    [
+        (ForgetsOne, "never ends"),
+        (TellsTwice, "lost or invented"),
+        (KeepsWhatWasComputedToItself, "input tokens are lost"),
+        (FinishesTwice, "ends twice"),
+        (AdmitsOneTooMany, "more run than may"),
+        (LeaksOnAbort, "KV leaks"),
+    ],
+    ids=lambda value: getattr(value, "__name__", None),
+)
+def test_a_broken_engine_is_caught(broken, caught):
+    with pytest.raises(AssertionError, match=caught):
+        check(simulate(Scenario(broken, CROWD.asks, CROWD.clients, slots=4, seed=1), SFQ))
+
+
+def test_another_seed_gives_another_run():
+    clients = (Clients("a", 3, [(3, 2), (12, 5), (30, 1)], until=3.0),)
+    runs = [told(simulate(Scenario(fixed, clients=clients, seed=seed), SFQ)) for seed in (0, 0, 1)]
+    assert runs[0] == runs[1] != runs[2]
+
+
+class TestDemand:
+    def test_a_closed_loop_has_one_request_outstanding_for_each_client(self):
+        run = simulate(Scenario(fixed, clients=(Clients("a", 3, [(10, 5)], until=2.0),), slots=2), SFQ)
+        for request in run.requests:
+            outstanding = [each for each in run.requests if each.arrived <= request.arrived < each.ended]
+            assert len(outstanding) <= 3
+        assert max(request.arrived for request in run.requests) < 2.0
+        assert len(run.requests) == pytest.approx(2 * 2.0 / 0.2, abs=3)
+
+    def test_a_client_that_was_refused_asks_again_when_it_was_told_to(self):
+        scenario = Scenario(
+            fixed, clients=(Clients("a", 2, [(100, 0)], until=4.5),), slots=1,
+            queue=Scenario(fixed).queue.model_copy(update={"max_requests": 0}),
+        )  # fmt: skip
+        run = simulate(scenario, SFQ)
+        refused = [request for request in run.requests if request.end is End.REFUSED]
+        assert {request.reason for request in refused} == {"queue_full"}
+        assert len(refused) == len(run.requests) <= 2 * 5
+
+    def test_a_client_leaves_the_queue_or_the_engine_after_its_time(self):
+        asks = [Ask(0.0, "a", 100, 0), Ask(0.0, "a", 100, 0, leaves_after=0.5), Ask(2.0, "a", 100, 0, leaves_after=0.5)]
+        served, waited, cut = simulate(Scenario(fixed, asks, slots=1), SFQ).requests
+        assert (served.end, served.ended) == (End.COMPLETED, 1.0)
+        assert (waited.end, waited.ended, waited.dispatched) == (End.CANCELLED, 0.5, None)
+        assert (cut.end, cut.ended, cut.dispatched) == (End.CANCELLED, 2.5, 2.0)
+
+    def test_a_slot_that_a_leaving_client_gives_up_is_taken_at_once(self):
+        asks = [Ask(0.0, "a", 100, 0, leaves_after=0.25), Ask(0.1, "b", 100, 0)]
+        _, after = simulate(Scenario(fixed, asks, slots=1), SFQ).requests
+        assert (after.dispatched, after.ended) == (0.25, 1.25)
+
+
+class TestChanges:
+    def test_a_weight_counts_from_its_time_on(self):
+        clients = (Clients("a", 9, [(10, 0)], until=20.0), Clients("b", 9, [(10, 0)], until=20.0))
+        scenario = Scenario(
+            fixed,
+            clients=clients,
+            slots=1,
+            weights={"a": 1, "b": 1},
+            changes=(Reweigh(10.0, "a", 3),),
+            estimator=ORACLE,
+        )
+        run = simulate(scenario, SFQ)
+        early, late = served(run, 0.0, 10.0), served(run, 10.0, 20.0)
+        assert early["a"] == pytest.approx(early["b"], abs=1)
+        assert late["a"] == pytest.approx(3 * late["b"], abs=6)
+        assert gap.measure(run.log.events).within_bound
+
+    def test_an_endpoint_that_leaves_finishes_what_it_runs_and_gets_no_more(self):
+        asks = [Ask(0.0, "a", 100, 0), *(Ask(0.1, "a", 100, 0) for _ in range(3))]
+        changes = (Replace(0.5, ()), Replace(3.0, ("engine-1",)))
+        run = simulate(Scenario(fixed, asks, slots=1, changes=changes), SFQ)
+        assert [request.ended for request in run.requests] == [1.0, 4.0, 5.0, 6.0]
+        assert {each.endpoint for each in dispatches(run.log.events)} == {"engine-0", "engine-1"}
+
+    def test_one_that_comes_back_is_the_one_that_left(self):
+        asks = [Ask(0.0, "a", 100, 0), Ask(0.1, "a", 100, 0)]
+        changes = (Replace(0.2, ()), Replace(0.4, ("engine-0",)))
+        run = simulate(Scenario(fixed, asks, slots=1, changes=changes), SFQ)
+        assert [request.dispatched for request in run.requests] == [0.0, 1.0]
+
+
+class TestFairness:
+    CLIENTS = (Clients("small", 16, [(4, 4)], until=60.0), Clients("large", 16, [(30, 10)], until=60.0))
+
+    @pytest.mark.parametrize("engine", [fixed, lambda: ContinuousBatching(SMALL)], ids=["fixed", "batching"])
+    def test_backlogged_tenants_get_shares_by_weight_in_sfq_and_not_in_order_of_arrival(self, engine):
+        scenario = Scenario(engine, clients=self.CLIENTS, slots=3, weights={"small": 1, "large": 2}, estimator=ORACLE)
+        fair = shares.shares(simulate(scenario, SFQ).log, until=59.0)
+        unfair = shares.shares(simulate(scenario, POLICIES["arrival-order"].factory).log, until=59.0)
+        assert received(fair) == pytest.approx({"small": 1 / 3, "large": 2 / 3}, abs=0.02)
+        assert received(unfair) == pytest.approx({"small": 12 / 62, "large": 50 / 62}, abs=0.02)
+
+    def test_one_server_is_a_queue_as_theory_has_it(self):
+        asks = [Ask(number * 1.0, "a", 150, 0) for number in range(10)]
+        run = simulate(Scenario(fixed, asks, slots=1), SFQ)
+        assert [request.waited for request in run.requests] == pytest.approx([0.5 * number for number in range(10)])
+
+
+def received(measured: shares.Shares) -> dict[str, float]:
+    return {each.tenant: each.received_share for each in measured.tenants}
+
+
+def dispatches(events: tuple[Event, ...]) -> list[Dispatch]:
+    return [event for event in events if isinstance(event, Dispatch)]
+
+
+def served(run: Run, since: float, until: float) -> Counter[str]:
+    return Counter(each.tenant for each in dispatches(run.log.events) if since <= each.t < until)
+
+
+def test_the_events_of_a_run_grow_as_its_requests_do():
+    runs = [simulate(Scenario(fixed, [Ask(n / 10, "abc"[n % 3], 9, 0) for n in range(size)], slots=1), SFQ)
+            for size in (100, 1000)]  # fmt: skip
+    assert runs[1].events <= 10.5 * runs[0].events
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda: Scenario(fixed, slots=0),
+        lambda: FixedService(0.0, sum),
+        lambda: Clients("a", 0, [(1, 1)]),
+        lambda: Clients("a", 1, []),
+    ],
+)
+def test_a_scenario_that_makes_no_sense_is_refused(build):
+    with pytest.raises(SettingsInvalid):
+        build()
