@@ -45,8 +45,8 @@ class Fluid:
         self._weights = 0
         self._finishes: list[tuple[int, str]] = []
 
-    def arrive(self, tenant: str, cost: int, weight: int) -> None:
-        """A request of this cost arrives for a tenant of this weight."""
+    def arrive(self, tenant: str, cost: int, weight: int) -> int:
+        """A request of this cost arrives for a tenant of this weight; returns the finish tag that it gets."""
         known = self._tenants.get(tenant) or self._tenants.setdefault(tenant, _Tenant(weight))
         self.reweigh(tenant, weight)
         if tenant not in self._backlogged:
@@ -55,6 +55,7 @@ class Fluid:
             self._weights += weight
         known.arrived += cost * RESOLUTION
         self._finish(tenant, known.finish + cost * RESOLUTION // weight)
+        return known.finish
 
     def remove(self, tenant: str, cost: int) -> None:
         """A request that arrived at this cost is withdrawn: what the fluid has not served of it was never asked for."""
