@@ -22,7 +22,7 @@ def _none(_request: object) -> int:
     return 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Sight(Generic[R]):
     """What a policy can see of the pool besides the price of a request; by default it sees nothing.
 
@@ -48,8 +48,9 @@ class Sight(Generic[R]):
 class Policy(Ordering[R], Protocol[R]):
     """An order that is told, besides, how time passes and what becomes of the requests it dispatched.
 
-    `dispatch` may return None although somebody waits, where the policy limits rates; `next_change` then says when to
-    ask again. No other policy leaves a slot free while somebody waits.
+    It is told before the dispatcher is, so that the decision that a free slot brings about knows of it. `dispatch` may
+    return None although somebody waits, where the policy limits rates; `next_change` then says when to ask again. No
+    other policy leaves a slot free while somebody waits.
     """
 
     def advance(self, now: float) -> None:
