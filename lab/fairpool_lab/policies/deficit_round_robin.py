@@ -17,12 +17,13 @@ from collections.abc import Callable, Hashable
 from typing import TypeVar, Unpack
 
 from fairpool_gateway.sfq import Decision
+from fairpool_lab.policies.policy import Unmoved
 from fairpool_lab.policies.queues import Pool, TenantQueues
 
 R = TypeVar("R", bound=Hashable)
 
 
-class DeficitRoundRobin(TenantQueues[R]):
+class DeficitRoundRobin(Unmoved[R], TenantQueues[R]):
     """A ring of tenants, the one that is visited in front.
 
     Args:

@@ -81,8 +81,8 @@ class PolicyFactory(Protocol[R]):
         """Make one."""
 
 
-class Unmoved(Generic[R]):
-    """For orders that nothing moves but arrivals and dispatches: no clock, no progress and no end."""
+class Hearing(Generic[R]):
+    """What a policy is told beyond arrivals and dispatches, and what it does about it: nothing, unless it overrides."""
 
     def advance(self, now: float) -> None:
         """Time changes nothing."""
@@ -96,3 +96,7 @@ class Unmoved(Generic[R]):
     def next_change(self) -> float | None:
         """Nobody is ever held back while a slot is free."""
         return None
+
+
+class Unmoved(Hearing[R]):
+    """An order that overrides none of it: nothing moves it but arrivals and dispatches, so it need not be told."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 from typing import Generic, TypedDict, TypeVar
 
 from fairpool_gateway.sfq import Decision, Meter, charge
-from fairpool_lab.policies.policy import Sight, Unmoved
+from fairpool_lab.policies.policy import Hearing, Sight
 
 R = TypeVar("R", bound=Hashable)
 
@@ -25,7 +25,7 @@ class Pool(TypedDict, Generic[R], total=False):
     sight: Sight[R]
 
 
-class TenantQueues(Unmoved[R]):
+class TenantQueues(Hearing[R]):
     """Queues without an order between them: a policy overrides `choose`, and which of the other hooks it needs.
 
     No tenant is ever put together with others: how fresh identities fare is one of the things that the lab measures.

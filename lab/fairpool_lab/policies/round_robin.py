@@ -13,12 +13,13 @@ from collections.abc import Hashable
 from typing import TypeVar
 
 from fairpool_gateway.sfq import Decision
+from fairpool_lab.policies.policy import Unmoved
 from fairpool_lab.policies.queues import TenantQueues
 
 R = TypeVar("R", bound=Hashable)
 
 
-class RoundRobin(TenantQueues[R]):
+class RoundRobin(Unmoved[R], TenantQueues[R]):
     """Whoever had its turn goes to the end."""
 
     def choose(self) -> str:

@@ -17,6 +17,7 @@ from typing import Final, TypeVar, Unpack
 
 from fairpool_gateway.sfq import Decision
 from fairpool_lab.policies.least import Least
+from fairpool_lab.policies.policy import Unmoved
 from fairpool_lab.policies.queues import Pool, TenantQueues
 
 STRIDE1: Final = 1 << 32
@@ -36,7 +37,7 @@ class _Client:
         self.ahead = stride
 
 
-class Stride(TenantQueues[R]):
+class Stride(Unmoved[R], TenantQueues[R]):
     """Passes and strides.
 
     Args:

@@ -19,12 +19,13 @@ from typing import TypeVar, Unpack
 from fairpool_gateway.sfq import Decision
 from fairpool_lab.measures.fluid import Fluid
 from fairpool_lab.policies.least import Least
+from fairpool_lab.policies.policy import Unmoved
 from fairpool_lab.policies.queues import Pool, TenantQueues
 
 R = TypeVar("R", bound=Hashable)
 
 
-class WeightedFairQueueing(TenantQueues[R]):
+class WeightedFairQueueing(Unmoved[R], TenantQueues[R]):
     """Finish tags, in the unit of the fluid reference, and that reference as the clock."""
 
     def __init__(self, price: Callable[[R], int], **pool: Unpack[Pool[R]]) -> None:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from fairpool_lab.policies import POLICIES
+from fairpool_lab.policies import POLICIES, Unmoved
+from fairpool_lab.policies.policy import Hearing
 
 
 @pytest.mark.parametrize("name", POLICIES)
@@ -24,3 +25,13 @@ def test_each_dispatches_what_waits_and_charges_it_as_sfq_does(name):
     assert decision.charge == -(-10 * 2**32 // 3)
     assert policy.dispatch() is None
     assert policy.next_change() is None
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_whoever_need_not_be_told_does_nothing_about_it_and_nobody_else_says_so(name):
+    kind = POLICIES[name].factory
+    deaf = all(
+        getattr(kind, method) is getattr(Hearing, method)
+        for method in ("advance", "progressed", "finished", "next_change")
+    )
+    assert issubclass(kind, Unmoved) == deaf
