@@ -8,6 +8,7 @@ from pathlib import Path
 from xml.etree.ElementTree import Element, fromstring
 
 import pytest
+from support.contrast import contrast
 from support.outcomes import WEIGHTS, in_miniature
 
 from fairpool_lab.demo.outcome import outcome
@@ -126,18 +127,6 @@ def test_lines_and_marks_stand_out_from_light_and_dark_paper(text):
         del colours["grid"]
         for colour in (*colours.values(), "#0072B2", "#009E73", "#CC79A7", "#D55E00"):
             assert contrast(colour, paper) >= 2.9
-
-
-def contrast(one: str, other: str) -> float:
-    """As WCAG 2 defines it; graphics need 3."""
-    high, low = sorted((luminance(one), luminance(other)), reverse=True)
-    return (high + 0.05) / (low + 0.05)
-
-
-def luminance(colour: str) -> float:
-    parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
-    linear = [part / 12.92 if part <= 0.040_45 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
 def test_the_same_runs_give_the_same_picture(tmp_path, text):

@@ -1,0 +1,176 @@
+"""A run as the report shows it, measured from its decision log alone, a simulated run's or a real gateway's.
+
+Curves are drawn from a few hundred stretches of time, so a page is no larger for a longer run. What an engine knows and
+no log, when tokens came, is given beside it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import Final
+
+from fairpool_gateway.decision_log import Dispatch
+from fairpool_lab.decisions import Event, Log
+from fairpool_lab.measures import gap, history, jain, load, service_difference
+from fairpool_lab.measures.distribution import Distribution
+from fairpool_lab.measures.occupancy import Occupancy, occupancy
+from fairpool_lab.measures.served import Served, first_tokens, of_log
+from fairpool_lab.measures.shares import Shares, shares
+from fairpool_lab.measures.waits import droughts, waits
+from fairpool_lab.report.report import Curve, Distances, PolicyRun, TenantResult
+from fairpool_lab.report.scales import seconds
+
+_STRETCHES: Final = 240
+"""Of equal length, into which a run is divided: about as many as a chart can show."""
+
+_STRETCHES_OF_GAPS: Final = 80
+"""Fewer, for the worst of a short stretch says little: whoever is far ahead need not be dispatched in it."""
+
+
+def measured(
+    policy: str,
+    log: Log,
+    *,
+    slots: int,
+    source: str = "",
+    served: Sequence[Served] | None = None,
+    measure: history.Measure = history.charged,
+) -> PolicyRun:
+    """Measure a run.
+
+    Args:
+        policy: its name.
+        log: what was decided.
+        slots: how many requests the endpoints could have outstanding, all together.
+        source: where the policy is from.
+        served: when the tokens of requests came, by the log's clock; None if only the log is there.
+        measure: how requests are weighed where shares are compared.
+    """
+    events = log.events
+    began, ended = (events[0].t, events[-1].t) if events else (0.0, 0.0)
+    edges = _edges(began, ended, _STRETCHES)
+    part, waited, tokens = shares(log, measure=measure), waits(events), first_tokens(served or ())
+    services, gaps, taken = _services(events, edges, log.header.q), gap.measure(events), occupancy(events)
+    return PolicyRun(
+        policy=policy,
+        source=source,
+        seconds=ended - began,
+        until=part.until - began,
+        tenants=tuple(
+            TenantResult(
+                tenant=tenant.tenant,
+                weight=tenant.weight,
+                requests=tenant.requests,
+                entitled_share=tenant.entitled_share,
+                received_share=tenant.received_share,
+                service=_since(began, services.get(tenant.tenant, Curve())),
+                waits=waited[tenant.tenant].values if tenant.tenant in waited else (),
+                first_tokens=tokens[tenant.tenant].values if tenant.tenant in tokens else (),
+            )
+            for tenant in part.tenants
+        ),
+        distances=_distances(log, _edges(began, ended, _STRETCHES_OF_GAPS), gaps, began),
+        utilisation=_since(began, _utilisation(taken, edges, began, slots)),
+        figures=(
+            *_of_order(gaps, part),
+            *_of_service(of_log(events) if served is None else served, began, part.until),
+            *_of_waiting(events, waited, tokens),
+            *_of_load(events, taken, slots, measure),
+        ),
+    )
+
+
+def _of_order(gaps: gap.Gaps, part: Shares) -> list[tuple[str, str]]:
+    worst = max((pair.tightest.ratio for pair in gaps.pairs), default=0.0)
+    return [
+        ("pairs beyond their bound", f"{gaps.exceeded:,} of {len(gaps.pairs):,}"),
+        ("greatest gap over its bound", f"{worst:.2f}"),
+        ("greatest |received - entitled|", f"{part.greatest_difference:.2%}"),
+        ("Jain's index of received over entitled", f"{jain.of_shares(part):.4f}"),
+    ]
+
+
+def _of_service(served: Sequence[Served], began: float, until: float) -> list[tuple[str, str]]:
+    """The VTC paper's figures, of runs that are longer than its warm-up."""
+    moments = [began + moment for moment in service_difference.moments(until - began)]
+    if not served or moments[0] >= moments[-1]:
+        return []
+    found = service_difference.windowed(served, moments)
+    return [("Max Diff, tokens/s", f"{found.greatest:,.1f}"), ("Avg Diff, tokens/s", f"{found.mean:,.1f}")]
+
+
+def _of_waiting(
+    events: Sequence[Event], waited: dict[str, Distribution], tokens: dict[str, Distribution]
+) -> list[tuple[str, str]]:
+    found = []
+    for name, times in (("wait", waited), ("first token", tokens)):
+        if times:
+            every = Distribution.of(value for tenant in times.values() for value in tenant.values)
+            found.append((f"{name}, p50 / p99", f"{seconds(every.p50)} / {seconds(every.p99)}"))
+    longest = max(droughts(events).values(), default=0.0)
+    return [*found, ("longest time backlogged without a dispatch", seconds(longest))]
+
+
+def _of_load(events: Sequence[Event], taken: Occupancy, slots: int, measure: history.Measure) -> list[tuple[str, str]]:
+    done = load.throughput(events, measure=measure)
+    return [
+        ("throughput, tokens/s", f"{done.tokens_per_second:,.0f}"),
+        ("utilisation", f"{taken.utilisation(slots):.1%}"),
+        ("utilisation while somebody waits", f"{taken.utilisation_while_waiting(slots):.1%}"),
+    ]
+
+
+def _services(events: Sequence[Event], edges: Sequence[float], q: int) -> dict[str, Curve]:
+    """What each tenant had been charged at each edge, in tokens per weight."""
+    charged: defaultdict[str, list[int]] = defaultdict(lambda: [0] * (len(edges) + 1))
+    stretch = 0
+    for event in events:
+        while stretch < len(edges) and event.t > edges[stretch]:
+            stretch += 1
+        if isinstance(event, Dispatch):
+            charged[event.tenant][min(stretch, len(edges) - 1) + 1] += event.charge
+    times = (events[0].t, *edges) if events else ()
+    return {
+        tenant: Curve(times, tuple(units / q for units in accumulate(charges))) for tenant, charges in charged.items()
+    }
+
+
+def _distances(log: Log, edges: Sequence[float], gaps: gap.Gaps, began: float) -> Distances:
+    starts = (began, *edges[:-1])
+    worst_of_each = zip(starts, gap.over_time(log.events, edges), strict=True)
+    found = [(start, worst) for start, worst in worst_of_each if worst is not None]
+    times = tuple(start for start, _ in found)
+    return Distances(
+        gap=_since(began, Curve(times, tuple(worst.gap / log.header.q for _, worst in found))),
+        bound=_since(began, Curve(times, tuple(worst.bound / log.header.q for _, worst in found))),
+        pairs=len(gaps.pairs),
+        exceeded=gaps.exceeded,
+    )
+
+
+def _utilisation(found: Occupancy, edges: Sequence[float], began: float, slots: int) -> Curve:
+    """The part of the slots that were taken, on average over each stretch, which its beginning stands for."""
+    starts = (began, *edges[:-1])
+    used = [0.0] * len(edges)
+    stretch = 0
+    for since, until, taken in zip(found.times, found.times[1:], found.taken, strict=False):
+        at = since
+        while at < until and stretch < len(edges):
+            end = min(until, edges[stretch])
+            used[stretch] += taken * max(0.0, end - at)
+            at = max(at, end)
+            if end == edges[stretch]:
+                stretch += 1
+    lengths = [end - start for start, end in zip(starts, edges, strict=True)]
+    values = tuple(one / (slots * length) if length else 0.0 for one, length in zip(used, lengths, strict=True))
+    return Curve(starts, values)
+
+
+def _edges(began: float, ended: float, stretches: int) -> tuple[float, ...]:
+    return tuple(began + (ended - began) * stretch / stretches for stretch in range(1, stretches + 1))
+
+
+def _since(began: float, curve: Curve) -> Curve:
+    return Curve(tuple(time - began for time in curve.times), curve.values)
