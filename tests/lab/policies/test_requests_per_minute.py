@@ -13,16 +13,22 @@ def limited(**weights: int):
     return policy
 
 
-def test_those_within_their_limits_go_in_order_of_arrival_and_the_others_wait_for_the_next_minute():
+def test_those_within_their_limits_go_in_order_of_arrival_and_the_others_wait_until_they_are():
+    """Two in any minute: a's third may go a minute after its first, at 90, and its fourth a minute after its second."""
     policy = limited()
-    queue(policy, "a", Job("a0", 9), Job("a1", 9), Job("a2", 9))
+    queue(policy, "a", *(Job(f"a{number}", 9) for number in range(4)))
     queue(policy, "b", Job("b0", 1))
-    assert names(served_in_turn(policy)) == ["a0", "a1", "b0"]
-    assert (policy.waiting, policy.next_change()) == (1, 60.0)
-    policy.advance(59.9)
+    assert names([policy.dispatch()]) == ["a0"]
+    policy.advance(40.0)
+    assert names(served_in_turn(policy)) == ["a1", "b0"]
+    assert (policy.waiting, policy.next_change()) == (2, 90.0)
+    policy.advance(89.9)
     assert policy.dispatch() is None
-    policy.advance(60.0)
+    policy.advance(90.0)
     assert names(served_in_turn(policy)) == ["a2"]
+    assert policy.next_change() == 100.0
+    policy.advance(100.0)
+    assert names(served_in_turn(policy)) == ["a3"]
     assert policy.next_change() is None
 
 
@@ -40,7 +46,7 @@ def test_a_new_weight_counts_at_once():
     assert len(served_in_turn(policy)) == 2
     policy.reweigh("a", 2)
     assert len(served_in_turn(policy)) == 2
-    assert policy.next_change() == 60.0
+    assert policy.next_change() == 90.0
 
 
 def test_a_place_that_is_given_up_goes_to_who_stands_behind():
