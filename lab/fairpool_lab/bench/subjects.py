@@ -1,0 +1,156 @@
+"""What may stand in front of the endpoint and be measured: the gateway, and what people would use instead.
+
+Each is started as its own documentation has it for speed: one worker, for it has one core; connections to the endpoint
+kept open; no log of requests. The gateway runs with everything on: keys of all tenants, order, usage reading, metrics.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from fairpool_lab.bench.machine import tool
+
+DIRECT: Final = "direct"
+"""Nothing in front: the load reaches the endpoint itself. It shows what load and endpoint can do."""
+
+TENANTS: Final = 100
+MANY_TENANTS: Final = 5_000
+FEW_SLOTS: Final = 200
+
+_ANYTHING = re.compile("")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where one is started: its directory, the endpoint's port, and two ports that it may listen on."""
+
+    directory: Path
+    endpoint: int
+    port: int
+    admin: int
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """One of them.
+
+    Attributes:
+        name: what tables call it.
+        about: what it is, with its version.
+        program: has it on this machine, installed now if need be; raises a LabError if it cannot be had.
+        command: how it is started, from the program; writes what files it needs.
+        announces: matches a line of its output once it starts to serve.
+    """
+
+    name: str
+    about: str
+    program: Callable[[], Path]
+    command: Callable[[Path, Place], Sequence[str]]
+    announces: re.Pattern[str] = _ANYTHING
+
+
+def key_of(tenant: int) -> str:
+    """A tenant's key."""
+    return f"bench-key-of-tenant-{tenant}"
+
+
+def _gateway(*, tenants: int, slots: int) -> Callable[[Path, Place], Sequence[str]]:
+    def command(python: Path, place: Place) -> Sequence[str]:
+        path = place.directory / "pool.json"
+        path.write_text(json.dumps(pool(place.endpoint, tenants=tenants, slots=slots)), encoding="utf-8")
+        ports = ("--port", str(place.port), "--admin-port", str(place.admin))
+        return [str(python), "-m", "fairpool_gateway", "--config", str(path), *ports]
+
+    return command
+
+
+def pool(endpoint: int, *, tenants: int, slots: int) -> dict[str, object]:
+    """The gateway's configuration; so much may wait that nothing is refused."""
+    return {
+        "pool": "bench",
+        "models": ["sim"],
+        "tenants": [
+            {
+                "name": f"tenant-{tenant}",
+                "weight": 1 + tenant % 10,
+                "keys": [{"digest": f"sha256:{hashlib.sha256(key_of(tenant).encode()).hexdigest()}"}],
+            }
+            for tenant in range(tenants)
+        ],
+        "endpoints": [{"name": "endpoint", "url": f"http://127.0.0.1:{endpoint}"}],
+        "slots": {"perEndpoint": slots},
+        "queue": {"maxRequests": 20_000, "perTenant": {"maxRequests": 20_000}},
+        "timeouts": {"connect": "30s"},
+    }
+
+
+def _nginx(program: Path, place: Place) -> Sequence[str]:
+    path = place.directory / "nginx.conf"
+    path.write_text(nginx_config(place), encoding="utf-8")
+    return [str(program), "-c", str(path)]
+
+
+def nginx_config(place: Place) -> str:
+    """As a proxy, in the foreground, with everything it writes in one directory."""
+    return f"""
+daemon off;
+worker_processes 1;
+worker_rlimit_nofile 20000;
+pid {place.directory}/nginx.pid;
+error_log stderr notice;
+events {{ worker_connections 10000; }}
+http {{
+  access_log off;
+  keepalive_requests 1000000000;
+  client_max_body_size 32m;
+  client_body_buffer_size 2m;
+  client_body_temp_path {place.directory}/body;
+  proxy_temp_path {place.directory}/proxy;
+  fastcgi_temp_path {place.directory}/fastcgi;
+  uwsgi_temp_path {place.directory}/uwsgi;
+  scgi_temp_path {place.directory}/scgi;
+  upstream endpoint {{ server 127.0.0.1:{place.endpoint}; keepalive 1024; keepalive_requests 1000000000; }}
+  server {{
+    listen 127.0.0.1:{place.port} backlog=4096;
+    location / {{
+      proxy_pass http://endpoint;
+      proxy_http_version 1.1;
+      proxy_set_header Connection "";
+      proxy_buffering off;
+      proxy_read_timeout 600s;
+    }}
+  }}
+}}
+"""
+
+
+_GATEWAY_SAYS = re.compile(r"to tenants on http://127\.0\.0\.1:\d+")
+
+GATEWAY: Final = Subject(
+    "fairpool",
+    f"this project's gateway with {TENANTS} tenants",
+    lambda: Path(sys.executable),
+    _gateway(tenants=TENANTS, slots=1000),
+    _GATEWAY_SAYS,
+)
+CROWDED: Final = Subject(
+    "crowded",
+    f"the same with {MANY_TENANTS:,} tenants and no more than {FEW_SLOTS} slots",
+    GATEWAY.program,
+    _gateway(tenants=MANY_TENANTS, slots=FEW_SLOTS),
+    _GATEWAY_SAYS,
+)
+NGINX: Final = Subject(
+    "nginx",
+    "as a reverse proxy; it orders nothing and reads no body",
+    lambda: tool("nginx", "nginx-light"),
+    _nginx,
+    re.compile(r"start worker process \d+"),
+)

@@ -1,0 +1,128 @@
+"""`make bench-quick`: its tables can be read on any terminal, what failed is named, and what it starts it also ends."""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from rich.console import Console
+from support.bench import measured, results, seen
+from support.gateway import running_gateway
+from support.processes import descendants, held
+from support.tenant import pool_over
+
+from fairpool_lab import processes
+from fairpool_lab.bench import gateway, rounds, shown, workloads
+from fairpool_lab.bench.machine import free_port, pinned, tool
+from fairpool_lab.bench.results import Results
+from fairpool_lab.bench.subjects import NGINX, Place
+from fairpool_lab.errors import FileInvalid
+from fairpool_lab.processes import Program, running
+
+TOOLS = all(shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin") for name in ("nginx", "taskset"))
+
+
+def printed(shows: Any) -> list[str]:
+    said = io.StringIO()
+    Console(file=said, width=80).print(shows)
+    assert "…" not in said.getvalue()
+    assert max(map(len, said.getvalue().splitlines())) <= 80
+    return said.getvalue().splitlines()
+
+
+class TestTables:
+    def test_of_whole_answers_the_medians_are_shown_in_80_columns(self):
+        found = results(
+            measured("direct", "a-64", number, seen(per_second=1_170_000 + number, p50=10_000, p99=1_000_000))
+            for number in (1, 2, 3)
+        )
+        row = next(line for line in printed(shown.table(found, workloads.SIXTY_FOUR)) if "direct" in line)
+        assert row.split() == ["direct", "1,170,002", "10.00", "1,000.00", "1,024"]
+
+    def test_of_streams_the_cost_and_the_lateness_of_events(self):
+        late = seen(events=50_000, lateness=1_500.0)
+        found = results([measured("sglang-router", "c-200", 1, late, cpu=1.0)])
+        row = next(line for line in printed(shown.table(found, workloads.STREAMS)) if "sglang" in line)
+        assert row.split() == ["sglang-router", "2.00", "1.50", "1.50", "0.00", "1,024"]
+
+    def test_a_subject_that_answered_nothing_is_shown_with_what_failed(self):
+        found = results([measured("nginx", "c-200", 1, seen(errors={"cut": 200}))])
+        row = next(line for line in printed(shown.table(found, workloads.STREAMS)) if "nginx" in line)
+        assert row.split()[-1] == "200"
+
+
+class TestFailures:
+    def test_each_is_named_by_kind_and_round(self):
+        found = results(
+            [
+                measured("fairpool", "a-64", 1, seen(errors={"cut": 0})),
+                measured("fairpool", "a-64", 2, seen(errors={"cut": 0, "lost": 2})),
+                measured("nginx", "a-64", 2, seen(errors={"lost": 3})),
+            ]
+        )
+        assert found.failures(["fairpool"]) == ["fairpool, a-64, round 2: {'lost': 2}"]
+        found.unexpected = {"upstream_failed": 2}
+        assert found.failures([]) == ["the gateway counts {'upstream_failed': 2}"]
+
+    async def test_what_the_gateway_counts_is_read_from_its_metrics(self):
+        async with running_gateway(pool_over()) as running_one:
+            for name, reason in (("a", "answered"), ("b", "answered"), ("c", "queue_full")):
+                running_one.gateway.tally_of(name).outcomes[reason] += 2
+            said = (await running_one.admin("/metrics")).text
+        assert rounds.outcomes_in(said) == {"answered": 4, "queue_full": 2}
+
+    def test_what_the_machine_lacks_is_said_before_anything_starts(self, monkeypatch, capsys):
+        monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0})
+        assert gateway.main(["--quick"]) == 2
+        assert "two cores are needed" in capsys.readouterr().out
+        monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+        monkeypatch.setattr(shutil, "which", lambda *_, **__: None)
+        assert gateway.main(["--quick"]) == 2
+        assert "apt-get install" in capsys.readouterr().out
+
+
+class TestFiles:
+    def test_results_come_back_as_they_were_written(self, tmp_path):
+        found = results([measured("nginx", "a-64", 1, seen())])
+        found.write(tmp_path / "out" / "bench.json")
+        assert Results.read(tmp_path / "out" / "bench.json") == found
+
+    def test_a_file_of_something_else_is_refused(self, tmp_path):
+        (tmp_path / "other.json").write_text("{}")
+        with pytest.raises(FileInvalid, match="no result of a benchmark"):
+            Results.read(tmp_path / "other.json")
+
+
+@pytest.mark.skipif(not TOOLS, reason="needs nginx and taskset")
+async def test_nginx_pinned_to_a_core_ends_with_its_workers_without_being_killed(tmp_path, monkeypatch):
+    killed = []
+    monkeypatch.setattr(processes.os, "killpg", lambda *arguments: killed.append(arguments))
+    place = Place(tmp_path, free_port(), free_port(), free_port())
+    command = [*pinned(min(os.sched_getaffinity(0))), *NGINX.command(tool("nginx", "nginx-light"), place)]
+    async with running(Program("nginx", command, NGINX.announces, tmp_path / "log")):
+        children = descendants(os.getpid())
+        assert len(children) == 2  # the master and its worker
+    with held(children) as staying:
+        assert staying() == []
+    assert killed == []
+
+
+@pytest.mark.skipif(not TOOLS, reason="needs nginx and taskset")
+def test_a_whole_run_measures_each_subject_and_ends_what_it_started(tmp_path, monkeypatch, capsys):
+    brief = replace(workloads.SIXTY_FOUR, seconds=0.3, warmup=0.1)
+    pairs = [(name, brief) for name in ("direct", "nginx", "fairpool")]
+    monkeypatch.setattr(gateway, "QUICK", replace(gateway.QUICK, pairs=pairs, rounds=2))
+    file = tmp_path / "bench.json"
+    assert gateway.main(["--quick", "--output", str(file)]) == 0
+    assert descendants(os.getpid()) == {}
+    found = Results.read(file)
+    assert (found.left_out, found.unexpected) == ({}, {})
+    assert [(each.subject, each.round) for each in found.measured] == [(name, n) for n in (1, 2) for name, _ in pairs]
+    for each in found.measured:
+        assert each.seen.begun == each.seen.answered > 0
+        assert each.memory > 1 << 16
+    assert "fairpool" in capsys.readouterr().out
