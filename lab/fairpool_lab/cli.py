@@ -12,7 +12,7 @@ import signal
 import sys
 from collections.abc import Sequence
 
-from fairpool_lab.commands import demo, gap, up
+from fairpool_lab.commands import demo, gap, listing, run, up
 from fairpool_lab.errors import Interrupted, LabError
 
 
@@ -35,5 +35,7 @@ def _parser() -> argparse.ArgumentParser:
     demo.configure(commands.add_parser("demo", help=demo.HELP, description=demo.__doc__))
     up.configure(commands.add_parser("up", help=up.HELP, description=up.__doc__))
     lab = commands.add_parser("lab", help="measure fairness").add_subparsers(metavar="COMMAND", required=True)
+    run.configure(lab.add_parser("run", help=run.HELP, description=run.__doc__))
+    listing.configure(lab.add_parser("list", help=listing.HELP, description=listing.HELP))
     gap.configure(lab.add_parser("gap", help=gap.HELP, description=gap.HELP))
     return parser

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from fairpool_lab.errors import SettingsInvalid
 from fairpool_lab.traces import TraceRequest
@@ -78,7 +78,34 @@ class Clients:
         return Ask(now, self.tenant, *tokens, leaves_after=self.leaves_after)
 
 
-def of_trace(trace: Iterable[TraceRequest]) -> Iterator[Ask]:
-    """The requests of a trace, each at its time; an empty prompt counts as one token, as engines have it."""
+MAX_TOKENS_RULE: Final = (
+    "Where the trace sets no max_tokens, it is the least power of two that the answer fits, doubled up to three times "
+    "by chance."
+)
+
+
+def of_trace(
+    trace: Iterable[TraceRequest], chance: Random, *, speed: float = 1.0, leaves_after: float | None = None
+) -> Iterator[Ask]:
+    """The requests of a trace, the first of them at 0 s. An empty prompt counts as one token, as engines have it.
+
+    Args:
+        trace: requests in order of arrival.
+        chance: what `MAX_TOKENS_RULE` draws by.
+        speed: how many seconds of the trace pass in one.
+        leaves_after: how long clients wait, see `Ask`.
+    """
+    first: float | None = None
     for request in trace:
-        yield Ask(request.arrival, request.tenant, max(1, request.input_tokens), request.output_tokens)
+        first = request.arrival if first is None else first
+        fits = 1 << max(0, request.output_tokens - 1).bit_length()
+        drawn = fits << chance.randrange(4)
+        yield Ask(
+            (request.arrival - first) / speed,
+            request.tenant,
+            max(1, request.input_tokens),
+            request.output_tokens,
+            drawn if request.max_tokens is None else request.max_tokens,
+            request.prefix,
+            leaves_after,
+        )

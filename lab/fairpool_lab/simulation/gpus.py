@@ -45,10 +45,19 @@ _KV_EFFICIENCY = 0.59
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """One kind of GPU: what it can do, and where that is from, in one line."""
+    """One kind of GPU.
+
+    Attributes:
+        name: what it is called.
+        limits: what it can do.
+        slots: how many requests it may have at once without a queue inside it: where KV is scarce, as many as it holds
+            of 400 tokens each; the product's default otherwise.
+        source: where that is from, in one line.
+    """
 
     name: str
     limits: Limits
+    slots: int
     source: str
 
 
@@ -88,16 +97,19 @@ _LISTED: Final = (
     Gpu(
         "a10g",
         _of_fit(x=0.21001891, y=0.10075395, xy=0.0039868, yy=0.00324733),
+        25,
         "Llama-7B on an A10G as the VTC paper's artifact measured it (Ying1123/VTC-artifact, cost_func)",
     ),
     Gpu(
         "a100",
         _of_layers(256, 2048, 2039e9, (0.292e-3, 0.305e-3, 8.2255e-3)),
+        64,
         "Llama-2-7B on an A100 80 GB from Vidur's profile of its layers and NVIDIA's datasheet",
     ),
     Gpu(
         "h100",
         _of_layers(1024, 8192, 3350e9, (0.176e-3, 0.185e-3, 2.623e-3)),
+        64,
         "Llama-2-7B on an H100 SXM from Vidur's profile of its layers and NVIDIA's datasheet",
     ),
 )

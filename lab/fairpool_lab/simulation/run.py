@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from fairpool_lab.decisions import Log
+from fairpool_lab.measures.served import Served
 from fairpool_lab.simulation.request import End, SimulatedRequest
 
 
@@ -43,3 +44,18 @@ class Run:
     def ended(self, end: End) -> int:
         """How many requests ended so."""
         return sum(request.end is end for request in self.requests)
+
+    def served(self) -> tuple[Served, ...]:
+        """Every request that was answered in full, as the measures of service take it."""
+        return tuple(
+            Served(
+                request.tenant,
+                request.arrived,
+                request.ended if request.first_token is None else request.first_token,
+                request.ended,
+                request.input_tokens,
+                request.output_tokens,
+            )
+            for request in self.requests
+            if request.end is End.COMPLETED and request.ended is not None
+        )

@@ -1,0 +1,89 @@
+"""`fairpool lab run`: a trace under one policy after another, on a simulated pool, and what each tenant got.
+
+The pool is the product's own dispatcher, admission, placement and cost estimates on fake time; its engines are models.
+`fairpool lab list` names what can be chosen. Exit status 0: all ran; 2: something that was given cannot be used.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Final
+
+HELP: Final = "run a trace under one policy after another, on a simulated pool"
+
+_PLAIN_WIDTH = 160
+"""Columns, where the output is no terminal that has a width."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the command's options."""
+    demand = parser.add_argument_group("demand")
+    demand.add_argument("--trace", type=Path, metavar="FILE", help="who asks for what, and when (default: the excerpt)")
+    demand.add_argument(
+        "--columns", metavar="NAMES", help="what its columns are called, as in tenant=user,arrival=time"
+    )
+    demand.add_argument("--speed", type=float, default=1.0, metavar="X", help="play it X times as fast (default: 1)")
+    demand.add_argument("--leave-after", type=float, metavar="SECONDS", help="clients leave after so long")
+    demand.add_argument("--drop-longer", action="store_true", help="leave out requests that the engine cannot hold")
+    pool = parser.add_argument_group("pool")
+    pool.add_argument(
+        "--policy", nargs="+", default=["arrival-order", "sfq"], metavar="P", help="(default: arrival-order sfq)"
+    )
+    pool.add_argument("--engine", default="a10g", metavar="E", help="what the endpoints are (default: %(default)s)")
+    pool.add_argument("--endpoints", type=int, default=1, metavar="N", help="how many (default: %(default)s)")
+    pool.add_argument("--slots", type=int, metavar="N", help="requests that each may have (default: the engine's)")
+    pool.add_argument("--prefix-cache", type=int, metavar="TOKENS", help="they cache prompts' blocks of so many tokens")
+    pool.add_argument(
+        "--weights",
+        metavar="W",
+        help="TENANT=WEIGHT,… or `ranked`: 4, 2, 1 in turn, the heaviest first (default: equal)",
+    )
+    pool.add_argument(
+        "--estimator", default="TenantAverage", metavar="X", help="what estimates costs (default: %(default)s)"
+    )
+    parser.add_argument("--seed", type=int, default=0, metavar="S", help="what chance follows from (default: 0)")
+    parser.add_argument("--json", action="store_true", help="print all figures as one JSON object instead")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run, measure and report."""
+    # Here, for tables and measures take a while to load, and other commands need none of them.
+    from rich.console import Console  # noqa: PLC0415
+
+    from fairpool_lab import traces  # noqa: PLC0415
+    from fairpool_lab.comparison import engines, runs, setup, tables  # noqa: PLC0415
+
+    path = options.trace or traces.EXCERPT
+    columns = None if options.columns is None else traces.named(options.columns)
+    engine = engines.named(options.engine)
+    trace = traces.read(path, columns=columns)
+    whole = len(trace)
+    if options.drop_longer:
+        trace = tuple(request for request in trace if setup.Setup.fits(engine, request))
+    chosen = setup.Setup(
+        trace=trace,
+        engine=engine,
+        endpoints=options.endpoints,
+        slots=engine.slots if options.slots is None else options.slots,
+        weights=setup.weights(options.weights, trace),
+        estimator=options.estimator,
+        seed=options.seed,
+        speed=options.speed,
+        leaves_after=options.leave_after,
+        block_tokens=options.prefix_cache,
+    )
+    outcomes = runs.of_each(setup.policies(options.policy), chosen, Console(stderr=True))
+    if options.json:
+        sys.stdout.write(runs.as_json(str(path), chosen, outcomes, left_out=whole - len(trace)) + "\n")
+        return 0
+    console = Console(width=None if sys.stdout.isatty() else _PLAIN_WIDTH, highlight=False)
+    console.print(
+        f"{runs.about(path.name, chosen)}{f', {whole - len(trace)} left out' if whole > len(trace) else ''}.\n"
+    )
+    for outcome in outcomes:
+        console.print(tables.of_tenants(outcome))
+    console.print(tables.of_policies(outcomes))
+    return 0

@@ -1,0 +1,72 @@
+"""Runs a setup under one policy after another, with a bar that shows how far it is, and tells all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from fairpool_lab.comparison.outcome import Outcome, measure
+from fairpool_lab.comparison.setup import Setup
+from fairpool_lab.policies import Listed
+from fairpool_lab.simulation import Scenario, SimulatedRequest, simulate
+
+_SHOWN_EVERY = 200
+"""Requests between two looks at the bar, which is slower than they are."""
+
+
+def of_each(policies: Sequence[Listed], setup: Setup, console: Console) -> tuple[Outcome, ...]:
+    """What each policy makes of the setup; the bar goes to the console, and is gone in the end."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    scenario = setup.scenario()
+    with Progress(*columns, console=console, transient=True) as progress:
+        return tuple(_one(policy, setup, scenario, progress) for policy in policies)
+
+
+def about(name: str, setup: Setup) -> str:
+    """What was run, in words."""
+    tenants = len({request.tenant for request in setup.trace})
+    speed = "" if setup.speed == 1 else f", {setup.speed:g} times as fast"
+    return (
+        f"{len(setup.trace):,} requests of {tenants} tenants from {name}{speed}; {setup.endpoints} x "
+        f"{setup.engine.name} with {setup.slots} slots, costs by {setup.estimator}, seed {setup.seed}"
+    )
+
+
+def as_json(trace: str, setup: Setup, outcomes: Sequence[Outcome], *, left_out: int) -> str:
+    """All figures, for programs."""
+    told: dict[str, Any] = {
+        "trace": trace,
+        "left_out": left_out,
+        "speed": setup.speed,
+        "engine": setup.engine.name,
+        "endpoints": setup.endpoints,
+        "slots": setup.slots,
+        "prefix_cache": setup.block_tokens,
+        "leave_after": setup.leaves_after,
+        "weights": dict(setup.weights),
+        "estimator": setup.estimator,
+        "seed": setup.seed,
+        "policies": outcomes,
+    }
+    return msgspec.json.encode(told).decode()
+
+
+def _one(policy: Listed, setup: Setup, scenario: Scenario, progress: Progress) -> Outcome:
+    bar = progress.add_task(policy.name, total=len(setup.trace))
+    ended = 0
+
+    def watch(_: SimulatedRequest) -> None:
+        nonlocal ended
+        ended += 1
+        if not ended % _SHOWN_EVERY:
+            progress.update(bar, completed=ended)
+
+    run = simulate(scenario, policy.factory, watch=watch)
+    progress.update(bar, completed=ended, description=f"{policy.name}: measuring")
+    outcome = measure(policy, setup, run)
+    progress.remove_task(bar)
+    return outcome
