@@ -13,14 +13,15 @@ Avg Diff their mean.
 to a moment, the most minus the least.
 
 Where this differs from the artifact: the windows follow the length of the run, which there is always 600 s, and a
-request whose first token is its last counts whole at that moment, while the artifact leaves it out.
+request whose first token is its last counts whole at that moment, while the artifact leaves it out. Tenants have no
+weights there; where ours differ, `per_weight` compares service over weight, as the paper's weighted VTC counts it.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from fairpool_lab.measures.served import Served
@@ -50,6 +51,12 @@ class ServiceDifference:
 def vtc_cost(request: Served) -> float:
     """The paper's cost: an output token costs as much as two input tokens."""
     return request.input_tokens + 2 * request.output_tokens
+
+
+def per_weight(weights: Mapping[str, int]) -> Cost:
+    """The paper's cost over the tenant's weight, the average weight being one: with equal weights, the paper's cost."""
+    average = sum(weights.values()) / len(weights)
+    return lambda request: vtc_cost(request) * average / weights[request.tenant]
 
 
 def moments(until: float, *, warm_up: float = 30.0, parts: int = 20) -> tuple[float, ...]:

@@ -101,7 +101,13 @@ class Chart:
         for value in self.x.ticks():
             x = self.x.at(value)
             self._add(element("path", d=f"M{x:.1f} {_TOP}V{self._bottom}", class_="grid"))
-            self.text(x, self._bottom + 17, axis.written(value), "middle")
+            at_the_edge = x > WIDTH - 24
+            self.text(
+                WIDTH - 2 if at_the_edge else x,
+                self._bottom + 17,
+                axis.written(value),
+                "end" if at_the_edge else "middle",
+            )
         self.text((self.x.start + self.x.end) / 2, self._bottom + 36, axis.label, "middle", "label")
 
     def _draw_y(self, axis: Axis) -> None:

@@ -41,19 +41,16 @@ class Scales:
 def scales(report: Report) -> Scales:
     """The scales of a report."""
     tenants = [tenant for run in report.runs for tenant in run.tenants]
-    gaps = [
-        value for run in report.runs for curve in (run.distances.gap, run.distances.bound) for value in curve.values
-    ]
-    waits = [wait for tenant in tenants for wait in tenant.waits]
-    longest = max(waits, default=1.0)
+    gaps = [value for run in report.runs for value in (*run.distances.gap.values, *run.distances.bound.values)]
+    longest = max((wait for tenant in tenants for wait in tenant.waits), default=1.0)
+    service = max((tenant.service.values[-1] for tenant in tenants if tenant.service.values), default=0.0)
+    share = max((max(tenant.entitled_share, tenant.received_share) for tenant in tenants), default=0.0)
     return Scales(
         seconds=max((run.seconds for run in report.runs), default=0.0) or 1.0,
-        service=max((tenant.service.values[-1] for tenant in tenants if tenant.service.values), default=0.0) or 1.0,
+        service=service or 1.0,
         gap=(_floor(min((gap for gap in gaps if gap > 0), default=1.0)), 1.3 * max([2.0, *gaps])),
         wait=(max(1e-3, longest / 1e5), max(1e-2, longest)),
-        share=1.05
-        * max((part for tenant in tenants for part in (tenant.entitled_share, tenant.received_share)), default=1.0)
-        or 1.0,
+        share=1.05 * share or 1.0,
         shown=_weary(report.runs[0].tenants),
     )
 
@@ -165,11 +162,9 @@ def shares(run: PolicyRun, by: Scales, name: str) -> Element:
 def utilisation(run: PolicyRun, by: Scales, name: str) -> Element:
     """The part of the slots that were taken."""
     curve = run.utilisation
-    words = (
-        f"On average {_mean(curve, run.seconds):.0%} of the slots were taken."
-        if curve.values
-        else "Of the slots nothing is known."
-    )
+    words = "Of the slots nothing is known."
+    if curve.values:
+        words = f"On average {_mean(curve, run.seconds):.0%} of the slots were taken."
     chart = Chart(
         About(name, f"{run.policy}: utilisation over time", words),
         Axis("seconds", 0, by.seconds),

@@ -75,7 +75,7 @@ def measured(
         utilisation=_since(began, _utilisation(taken, edges, began, slots)),
         figures=(
             *_of_order(gaps, part),
-            *_of_service(of_log(events) if served is None else served, began, part.until),
+            *_of_service(of_log(events) if served is None else served, began, part),
             *_of_waiting(events, waited, tokens),
             *_of_load(events, taken, slots, measure),
         ),
@@ -92,12 +92,13 @@ def _of_order(gaps: gap.Gaps, part: Shares) -> list[tuple[str, str]]:
     ]
 
 
-def _of_service(served: Sequence[Served], began: float, until: float) -> list[tuple[str, str]]:
+def _of_service(served: Sequence[Served], began: float, part: Shares) -> list[tuple[str, str]]:
     """The VTC paper's figures, of runs that are longer than its warm-up."""
-    moments = [began + moment for moment in service_difference.moments(until - began)]
+    moments = [began + moment for moment in service_difference.moments(part.until - began)]
     if not served or moments[0] >= moments[-1]:
         return []
-    found = service_difference.windowed(served, moments)
+    cost = service_difference.per_weight({tenant.tenant: tenant.weight for tenant in part.tenants})
+    found = service_difference.windowed(served, moments, cost=cost)
     return [("Max Diff, tokens/s", f"{found.greatest:,.1f}"), ("Avg Diff, tokens/s", f"{found.mean:,.1f}")]
 
 

@@ -126,6 +126,13 @@ class TestWindowed:
         assert found.differences == pytest.approx((0 + 3 + 0,))
         assert (found.greatest, found.mean) == (found.differences[0], found.differences[0])
 
+    def test_weights_count_only_where_they_differ(self):
+        requests = [Served("a", 5.0, 2.0, 10.0, 80, 0), Served("b", 5.0, 2.0, 10.0, 240, 0)]
+        cost = service_difference.per_weight({"a": 100, "b": 300})
+        assert [cost(request) for request in requests] == [160, 160]
+        equal = service_difference.per_weight({"a": 100, "b": 100})
+        assert [equal(request) for request in requests] == [80, 240]
+
     def test_the_papers_moments_of_a_run_of_600_seconds(self):
         moments = service_difference.moments(600.0)
         assert len(moments) == 19

@@ -98,7 +98,7 @@ class TestFigures:
 
     def test_a_run_that_lasts_has_the_papers_differences_whatever_its_clock_shows_at_first(self):
         served = [Served("a", 1000.0, 1000.0, 1100.0, 100, 0), Served("b", 1030.0, 1190.0, 1200.0, 100, 0)]
-        log = log_of([Step("arrive", "a", 1, 0), Step("arrive", "a", 1, 0)])
+        log = log_of([Step("arrive", "a", 1, 0), Step("arrive", "b", 1, 0)])
         first, last = log.events
         shifted = Log(log.header, (replace(first, t=1000.0), replace(last, t=1200.0)))
         figures = dict(measured("any", shifted, slots=SLOTS, served=served).figures)
