@@ -6,6 +6,7 @@ rate limit), logs are valid, and the same events give the same decisions.
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from hypothesis import Phase, find, given, settings
 from support.policy_runs import Arrive, Event, Run, events
@@ -79,10 +80,7 @@ class ChargesWhatItCounts(VirtualTokenCounter):
         decision = super().dispatch()
         if decision is None:
             return None
-        counted = self.meter(decision.tenant) - decision.start_tag
-        return type(decision)(
-            **{field: getattr(decision, field) for field in decision.__struct_fields__} | {"charge": counted}
-        )
+        return msgspec.structs.replace(decision, charge=self.meter(decision.tenant) - decision.start_tag)
 
 
 @pytest.mark.parametrize("broken", [LastComeFirst, KeepsWhatWasWithdrawn, Dawdles, LosesTheLast, ChargesWhatItCounts])
