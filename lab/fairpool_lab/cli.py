@@ -1,13 +1,15 @@
 """The command `fairpool`, the one door to the lab.
 
 Each command is a module of `commands`: `HELP` says what it is for, `configure(parser)` adds its options and sets the
-default `run`, a function from the parsed options to the exit status. What was given and cannot be used ends with one
-line and status 2, as argparse itself does it; a command that a signal ends, with 128 and the signal's number.
+default `run`, a function from the parsed options to the exit status; `command` among them is what was typed. What was
+given and cannot be used ends with one line and status 2, as argparse itself does it; a command that a signal ends, with
+128 and the signal's number.
 """
 
 from __future__ import annotations
 
 import argparse
+import shlex
 import signal
 import sys
 from collections.abc import Sequence
@@ -18,7 +20,9 @@ from fairpool_lab.errors import Interrupted, LabError
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit status."""
-    options = _parser().parse_args(arguments)
+    given = sys.argv[1:] if arguments is None else arguments
+    options = _parser().parse_args(given)
+    options.command = shlex.join(("fairpool", *given))
     try:
         status: int = options.run(options)
     except KeyboardInterrupt:

@@ -45,6 +45,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="what chance follows from (default: 0)")
     parser.add_argument("--json", action="store_true", help="print all figures as one JSON object instead")
+    parser.add_argument(
+        "--html", type=Path, metavar="FILE", help="write a page with charts, too, that needs nothing else"
+    )
     parser.set_defaults(run=run)
 
 
@@ -53,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
     # Here, for tables and measures take a while to load, and other commands need none of them.
     from rich.console import Console  # noqa: PLC0415
 
-    from fairpool_lab import traces  # noqa: PLC0415
+    from fairpool_lab import report, traces  # noqa: PLC0415
     from fairpool_lab.comparison import engines, runs, setup, tables  # noqa: PLC0415
 
     path = options.trace or traces.EXCERPT
@@ -75,14 +78,18 @@ def run(options: argparse.Namespace) -> int:
         leaves_after=options.leave_after,
         block_tokens=options.prefix_cache,
     )
-    outcomes = runs.of_each(setup.policies(options.policy), chosen, Console(stderr=True))
+    wanted = setup.policies(options.policy)
+    results = runs.of_each(wanted, chosen, Console(stderr=True), draw=options.html is not None)
+    outcomes = [result.outcome for result in results]
+    if options.html is not None:
+        drawn = [result.drawn for result in results if result.drawn is not None]
+        report.write(options.html, runs.report(path.name, options.command, chosen, drawn))
     if options.json:
         sys.stdout.write(runs.as_json(str(path), chosen, outcomes, left_out=whole - len(trace)) + "\n")
         return 0
     console = Console(width=None if sys.stdout.isatty() else _PLAIN_WIDTH, highlight=False)
-    console.print(
-        f"{runs.about(path.name, chosen)}{f', {whole - len(trace)} left out' if whole > len(trace) else ''}.\n"
-    )
+    left_out = f", {whole - len(trace):,} left out" if whole > len(trace) else ""
+    console.print(f"{runs.about(path.name, chosen)}{left_out}.\n", markup=False)
     for outcome in outcomes:
         console.print(tables.of_tenants(outcome))
     console.print(tables.of_policies(outcomes))

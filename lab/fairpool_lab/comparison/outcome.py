@@ -15,9 +15,6 @@ from fairpool_lab.measures.distribution import Distribution
 from fairpool_lab.policies import Listed
 from fairpool_lab.simulation import End, Run
 
-_LEAST_SECONDS = 60.0
-"""The VTC paper's differences look at windows of that length."""
-
 
 @dataclass(frozen=True, slots=True)
 class Spread:
@@ -82,10 +79,10 @@ class Outcome:
         utilisation: the part of the slots that was taken while somebody waited.
         greatest_difference: the greatest of the tenants' `|received - entitled|`, as a part of all tokens.
         jain: Jain's index of received over entitled.
-        gap_over_bound: the worst gap between two backlogged tenants over its bound, in charges; None if there was none.
+        gap_over_bound: the greatest gap between two backlogged tenants over its bound, in charges; None without one.
         pairs: how many ordered pairs of tenants were compared for it.
         exceeded: how many of them exceeded their bound.
-        greatest_service_difference: the VTC paper's Max Diff; None for a run shorter than its window.
+        greatest_service_difference: the VTC paper's Max Diff until the last arrival; None in less than its warm-up.
         mean_service_difference: its Avg Diff.
         first_token: from arrival to the first token, over all requests.
         cached_share: the part of prompts that prefix caches had.
@@ -120,9 +117,9 @@ def measure(policy: Listed, setup: Setup, run: Run) -> Outcome:
     done = load.throughput(events, use)
     gaps = gap.measure(events)
     answers = run.served()
-    differences = None
-    if run.seconds > _LEAST_SECONDS:
-        differences = service_difference.windowed(answers, service_difference.moments(run.seconds))
+    moments, differences = service_difference.moments(got.until), None
+    if answers and moments[0] < moments[-1]:
+        differences = service_difference.windowed(answers, moments)
     prompts = sum(request.computed + request.cached for request in run.requests)
     first_tokens = [answer.begun - answer.arrived for answer in answers]
     return Outcome(
@@ -136,7 +133,7 @@ def measure(policy: Listed, setup: Setup, run: Run) -> Outcome:
         utilisation=occupancy.occupancy(events).utilisation_while_waiting(setup.endpoints * setup.slots),
         greatest_difference=got.greatest_difference,
         jain=jain.of_shares(got),
-        gap_over_bound=None if gaps.worst is None else gaps.worst.ratio,
+        gap_over_bound=max((pair.tightest.ratio for pair in gaps.pairs), default=None),
         pairs=len(gaps.pairs),
         exceeded=gaps.exceeded,
         greatest_service_difference=None if differences is None else differences.greatest,

@@ -125,6 +125,15 @@ class TestTheTables:
             assert title in said
         assert "\x1b" not in said
 
+    def test_a_page_with_charts_says_how_it_came_about(self, trace, tmp_path, capsys):
+        page = tmp_path / "page.html"
+        assert main(["lab", "run", "--trace", trace, *FAST, "--seed", "4", "--html", str(page)]) == 0
+        text = page.read_text(encoding="utf-8")
+        assert f"fairpool lab run --trace {trace} --engine fixed:1400 --seed 4 --html {page}" in text
+        assert "trace.csv under 2 orders" in text
+        assert "5 requests of 2 tenants" in text
+        assert text.count("<svg") >= 10
+
     def test_the_list_names_everything_with_its_source(self, capsys):
         assert main(["lab", "list", "--json"]) == 0
         lists = json.loads(capsys.readouterr().out)
@@ -166,6 +175,10 @@ class TestMistakes:
         path.write_text(TRACE + "0.2,a,1,1,1\n", encoding="utf-8")
         assert main(["lab", "run", "--trace", str(path)]) == 2
         assert f"{path}:7: " in capsys.readouterr().err
+
+    def test_a_page_that_cannot_be_written_is_said_so(self, trace, tmp_path, capsys):
+        assert main(["lab", "run", "--trace", trace, *FAST, "--html", str(tmp_path / "no" / "page.html")]) == 2
+        assert "cannot be written" in capsys.readouterr().err
 
     def test_nothing_is_left_when_all_requests_are_too_long(self, tmp_path, capsys):
         path = tmp_path / "trace.csv"
