@@ -82,7 +82,7 @@ class Outcome:
         gap_over_bound: the greatest gap between two backlogged tenants over its bound, in charges; None without one.
         pairs: how many ordered pairs of tenants were compared for it.
         exceeded: how many of them exceeded their bound.
-        greatest_service_difference: the VTC paper's Max Diff until the last arrival; None in less than its warm-up.
+        greatest_service_difference: the VTC paper's Max Diff until the last arrival; None in less than its window.
         mean_service_difference: its Avg Diff.
         first_token: from arrival to the first token, over all requests.
         cached_share: the part of prompts that prefix caches had.
@@ -117,9 +117,9 @@ def measure(policy: Listed, setup: Setup, run: Run) -> Outcome:
     done = load.throughput(events, use)
     gaps = gap.measure(events)
     answers = run.served()
-    moments, differences = service_difference.moments(got.until), None
-    if answers and moments[0] < moments[-1]:
-        differences = service_difference.windowed(answers, moments)
+    weights = {tenant.tenant: tenant.weight for tenant in got.tenants}
+    began = events[0].t if events else 0.0
+    differences = service_difference.of_run(answers, weights, began=began, until=got.until)
     prompts = sum(request.computed + request.cached for request in run.requests)
     first_tokens = [answer.begun - answer.arrived for answer in answers]
     return Outcome(

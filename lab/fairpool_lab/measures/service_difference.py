@@ -23,8 +23,12 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from fairpool_lab.measures.served import Served
+
+WINDOW: Final = 60.0
+"""The paper's, in seconds."""
 
 Cost = Callable[[Served], float]
 """What a request counts for."""
@@ -64,8 +68,25 @@ def moments(until: float, *, warm_up: float = 30.0, parts: int = 20) -> tuple[fl
     return tuple(warm_up + (until - warm_up) / parts * part for part in range(1, parts))
 
 
+def of_run(
+    served: Sequence[Served], weights: Mapping[str, int], *, began: float, until: float
+) -> ServiceDifference | None:
+    """The paper's figures of a run, from its first arrival to its last; None if it is shorter than their window.
+
+    Args:
+        served: the requests that were answered, at least one of them if the run counts.
+        weights: those of all tenants.
+        began: when the first request arrived.
+        until: when the last one did.
+    """
+    if not served or until - began < WINDOW:
+        return None
+    at = [began + moment for moment in moments(until - began)]
+    return windowed(served, at, cost=per_weight(weights))
+
+
 def windowed(
-    served: Sequence[Served], at: Sequence[float], *, window: float = 60.0, cost: Cost = vtc_cost
+    served: Sequence[Served], at: Sequence[float], *, window: float = WINDOW, cost: Cost = vtc_cost
 ) -> ServiceDifference:
     """Max Diff and Avg Diff; `at` holds the moments in order, at least one."""
     got = [defaultdict[str, float](float) for _ in at]

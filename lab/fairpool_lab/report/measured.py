@@ -93,12 +93,12 @@ def _of_order(gaps: gap.Gaps, part: Shares) -> list[tuple[str, str]]:
 
 
 def _of_service(served: Sequence[Served], began: float, part: Shares) -> list[tuple[str, str]]:
-    """The VTC paper's figures, of runs that are longer than its warm-up."""
-    moments = [began + moment for moment in service_difference.moments(part.until - began)]
-    if not served or moments[0] >= moments[-1]:
+    """The VTC paper's figures, of runs that are long enough for them."""
+    found = service_difference.of_run(
+        served, {tenant.tenant: tenant.weight for tenant in part.tenants}, began=began, until=part.until
+    )
+    if found is None:
         return []
-    cost = service_difference.per_weight({tenant.tenant: tenant.weight for tenant in part.tenants})
-    found = service_difference.windowed(served, moments, cost=cost)
     return [("Max Diff, tokens/s", f"{found.greatest:,.1f}"), ("Avg Diff, tokens/s", f"{found.mean:,.1f}")]
 
 

@@ -134,6 +134,28 @@ class TestTheTables:
         assert "5 requests of 2 tenants" in text
         assert text.count("<svg") >= 10
 
+    def test_the_page_tells_the_same_figures_as_programs_are_told(self, capsys, tmp_path):
+        page = tmp_path / "page.html"
+        figures = told(capsys, *FAST, "--weights", "ranked", "--html", str(page))
+        text = page.read_text(encoding="utf-8")
+        for outcome in figures["policies"]:
+            for figure in (
+                f"{outcome['exceeded']:,} of {outcome['pairs']:,}",
+                f"{outcome['gap_over_bound']:.2f}",
+                f"{outcome['greatest_difference']:.2%}",
+                f"{outcome['jain']:.4f}",
+                f"{outcome['greatest_service_difference']:,.1f}",
+                f"{outcome['mean_service_difference']:,.1f}",
+                f"{outcome['tokens_per_second']:,.0f}",
+                f"{outcome['utilisation']:.1%}",
+            ):
+                assert f"<td>{figure}</td>" in text
+
+    def test_a_page_that_cannot_be_written_is_an_error(self, trace, tmp_path, capsys):
+        page = tmp_path / "none" / "page.html"
+        assert main(["lab", "run", "--trace", trace, *FAST, "--policy", "sfq", "--html", str(page)]) == 2
+        assert f"{page} cannot be written: No such file or directory" in capsys.readouterr().err
+
     def test_the_list_names_everything_with_its_source(self, capsys):
         assert main(["lab", "list", "--json"]) == 0
         lists = json.loads(capsys.readouterr().out)
