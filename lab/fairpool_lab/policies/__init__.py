@@ -56,7 +56,9 @@ _LISTED: Final = (
     Listed("lcf", LeastCounterFirst, "Sheng et al., OSDI 2024: VTC without its lift, their baseline"),
     Listed("vtc", VirtualTokenCounter, "Sheng et al., OSDI 2024, Algorithm 2: least tokens served first, weighted"),
     Listed(
-        "vtc-predict", VirtualTokenCounterPredicting, "Sheng et al., OSDI 2024: VTC that predicts by the last 5 answers"
+        "vtc-predict",
+        VirtualTokenCounterPredicting,
+        "Sheng et al., OSDI 2024: VTC that predicts answers by those so far",
     ),
     Listed("vtc-oracle", VirtualTokenCounterOracle, "Sheng et al., OSDI 2024: VTC that knows the lengths of answers"),
     Listed("dlpm", DeficitLongestPrefixMatch, "Cao et al., arXiv 2501.14312, 2025: longest cached prefix, in quanta"),

@@ -102,7 +102,7 @@ class TestPrediction:
         assert counters(policy) == {"a": 18}
 
     def test_what_exceeds_the_prediction_counts_as_it_comes_and_what_falls_short_is_taken_back(self):
-        """After an answer of 4 tokens 4 are predicted. The next one has 6, so 5 are; the one after that ends at 1."""
+        """After an answer of 4 tokens 4 are predicted. The next has 6, which makes 4.4: 4 again, of which 1 comes."""
         policy = policy_of(VirtualTokenCounterPredicting)
         first, longer, shorter, last = Job("first", 0, 4), Job("longer", 0, 6), Job("shorter", 0, 1), Job("last", 0, 1)
         queue(policy, "a", first, longer, shorter, last)
@@ -116,20 +116,20 @@ class TestPrediction:
         policy.finished(longer)
         assert counters(policy) == {"a": 20}
         policy.dispatch()
-        assert counters(policy) == {"a": 30}
+        assert counters(policy) == {"a": 28}
         policy.progressed(shorter, 0, 1)
         policy.finished(shorter)
         assert counters(policy) == {"a": 22}
 
-    def test_the_prediction_is_the_mean_of_the_last_five_answers(self):
-        """Answers of 100, then 1 to 5: the hundred is forgotten, and 3 are predicted."""
+    def test_the_prediction_is_a_moving_average_of_the_tenants_answers(self):
+        """100, then 50 makes it 100 - 50/5 = 90, and 6 makes it 90 - 84/5 = 73.2, so 73 are predicted."""
         policy = policy_of(VirtualTokenCounterPredicting)
-        answers = [Job(f"{length}", 0, length) for length in (100, 1, 2, 3, 4, 5)]
+        answers = [Job(f"{length}", 0, length) for length in (100, 50, 6)]
         queue(policy, "a", *answers, Job("next", 0, 9), Job("behind", 0, 9))
         served_in_turn(policy, len(answers))
         before = counters(policy)["a"]
         policy.dispatch()
-        assert counters(policy)["a"] - before == 2 * 3
+        assert counters(policy)["a"] - before == 2 * 73
 
 
 class TestCompletelyFair:
