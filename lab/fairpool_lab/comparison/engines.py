@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from fairpool_gateway.cost import CostModel, Used
+from fairpool_lab.engine.alone import seconds_alone
 from fairpool_lab.errors import OptionInvalid
 from fairpool_lab.simulation import ContinuousBatching, Engine, FixedService
 from fairpool_lab.simulation.gpus import GPUS, Gpu
@@ -25,12 +27,14 @@ class Chosen:
         slots: how many requests it has at once, unless it is said otherwise.
         longest: the most tokens that a request may have; None for any number.
         make: makes one, given what tokens weigh and the tokens of a block of its prefix cache, None for no cache.
+        alone: the seconds that a request takes in one that does nothing else, given what tokens weigh; without a cache.
     """
 
     name: str
     slots: int
     longest: int | None
     make: Callable[[CostModel, int | None], Engine]
+    alone: Callable[[CostModel, Used], float]
 
 
 def listed() -> tuple[tuple[str, str], ...]:
@@ -63,12 +67,13 @@ def _fixed(name: str, rate: str) -> Chosen:
         raise OptionInvalid(f"--engine: {rate!r} is no rate; write fixed:250 for 250 tokens per second")
 
     def make(cost: CostModel, _: int | None) -> Engine:
-        def weigh(used: Used) -> int:
-            return cost.input_weight * used.input + cost.output_weight * used.output
+        return FixedService(tokens_per_second, partial(_weigh, cost))
 
-        return FixedService(tokens_per_second, weigh)
+    return Chosen(name, 1, None, make, lambda cost, used: _weigh(cost, used) / tokens_per_second)
 
-    return Chosen(name, 1, None, make)
+
+def _weigh(cost: CostModel, used: Used) -> int:
+    return cost.input_weight * used.input + cost.output_weight * used.output
 
 
 def _gpu(gpu: Gpu) -> Chosen:
@@ -77,4 +82,5 @@ def _gpu(gpu: Gpu) -> Chosen:
         gpu.slots,
         gpu.limits.max_model_len,
         lambda _, block_tokens: ContinuousBatching(gpu.limits, block_tokens),
+        lambda _, used: seconds_alone(gpu.limits, used.input, used.output),
     )

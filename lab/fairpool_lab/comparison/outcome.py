@@ -7,6 +7,7 @@ Waits count over the whole run.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from fairpool_lab.comparison.setup import Setup
@@ -18,7 +19,7 @@ from fairpool_lab.simulation import End, Run
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """How a figure is spread over a tenant's requests, in seconds."""
+    """How a figure is spread over requests."""
 
     p50: float
     p99: float
@@ -27,6 +28,12 @@ class Spread:
     def of(cls, distribution: Distribution | None) -> Spread | None:
         """That of a distribution; None where no request has the figure."""
         return None if distribution is None else cls(distribution.p50, distribution.p99)
+
+    @classmethod
+    def of_all(cls, tenants: Mapping[str, Distribution]) -> Spread | None:
+        """That over all tenants' requests."""
+        values = [value for distribution in tenants.values() for value in distribution.values]
+        return cls.of(Distribution.of(values) if values else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +54,7 @@ class TenantOutcome:
         wait: from arrival to dispatch; None if none was dispatched.
         drought: the longest that it stayed backlogged without a dispatch, in seconds.
         first_token: from arrival to the first token; None if none came.
+        slowdown: how many times longer its answers took, from arrival to the last token, than in an idle engine.
     """
 
     tenant: str
@@ -62,6 +70,7 @@ class TenantOutcome:
     wait: Spread | None
     drought: float
     first_token: Spread | None
+    slowdown: Spread | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +94,7 @@ class Outcome:
         greatest_service_difference: the VTC paper's Max Diff until the last arrival; None in less than its window.
         mean_service_difference: its Avg Diff.
         first_token: from arrival to the first token, over all requests.
+        slowdown: how many times longer answers took than in an idle engine, over all requests.
         cached_share: the part of prompts that prefix caches had.
         tenants: what each got, who was entitled to most first.
     """
@@ -105,6 +115,7 @@ class Outcome:
     greatest_service_difference: float | None
     mean_service_difference: float | None
     first_token: Spread | None
+    slowdown: Spread | None
     cached_share: float
     tenants: tuple[TenantOutcome, ...]
 
@@ -121,7 +132,6 @@ def measure(policy: Listed, setup: Setup, run: Run) -> Outcome:
     began = events[0].t if events else 0.0
     differences = service_difference.of_run(answers, weights, began=began, until=got.until)
     prompts = sum(request.computed + request.cached for request in run.requests)
-    first_tokens = [answer.begun - answer.arrived for answer in answers]
     return Outcome(
         policy=policy.name,
         source=policy.source,
@@ -138,16 +148,17 @@ def measure(policy: Listed, setup: Setup, run: Run) -> Outcome:
         exceeded=gaps.exceeded,
         greatest_service_difference=None if differences is None else differences.greatest,
         mean_service_difference=None if differences is None else differences.mean,
-        first_token=Spread.of(Distribution.of(first_tokens) if first_tokens else None),
+        first_token=Spread.of_all(served.first_tokens(answers)),
+        slowdown=Spread.of_all(served.slowdowns(answers, setup.alone)),
         cached_share=sum(request.cached for request in run.requests) / prompts if prompts else 0.0,
-        tenants=_tenants(run, got),
+        tenants=_tenants(run, setup, got),
     )
 
 
-def _tenants(run: Run, got: shares.Shares) -> tuple[TenantOutcome, ...]:
+def _tenants(run: Run, setup: Setup, got: shares.Shares) -> tuple[TenantOutcome, ...]:
     ends = Counter((request.tenant, request.end) for request in run.requests)
     waited, dry = waits.waits(run.log.events), waits.droughts(run.log.events)
-    first = served.first_tokens(run.served())
+    first, slower = served.first_tokens(run.served()), served.slowdowns(run.served(), setup.alone)
     found = [
         TenantOutcome(
             tenant=each.tenant,
@@ -163,6 +174,7 @@ def _tenants(run: Run, got: shares.Shares) -> tuple[TenantOutcome, ...]:
             wait=Spread.of(waited.get(each.tenant)),
             drought=dry.get(each.tenant, 0.0),
             first_token=Spread.of(first.get(each.tenant)),
+            slowdown=Spread.of(slower.get(each.tenant)),
         )
         for each in got.tenants
     ]

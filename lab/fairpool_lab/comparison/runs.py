@@ -99,6 +99,7 @@ def _one(policy: Listed, setup: Setup, scenario: Scenario, progress: Progress, *
             slots=setup.endpoints * setup.slots,
             source=policy.source,
             served=run.served(),
+            alone=setup.alone,
             measure=really_used(setup.cost.input_weight, setup.cost.output_weight),
         )
     progress.remove_task(bar)

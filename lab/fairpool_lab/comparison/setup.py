@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from random import Random
 
-from fairpool_gateway.cost import CostModel
+from fairpool_gateway.cost import CostModel, Used
 from fairpool_gateway.sfq import LEAST_WEIGHT, MOST_WEIGHT
 from fairpool_lab import traces
 from fairpool_lab.comparison.engines import Chosen
 from fairpool_lab.errors import OptionInvalid
+from fairpool_lab.measures.served import Served
 from fairpool_lab.policies import POLICIES, Listed
 from fairpool_lab.simulation import ESTIMATORS, Scenario, of_trace
 from fairpool_lab.traces import Trace
@@ -74,6 +75,10 @@ class Setup:
     def fits(engine: Chosen, request: traces.TraceRequest) -> bool:
         """Whether an engine can hold a request."""
         return engine.longest is None or max(1, request.input_tokens) + request.output_tokens <= engine.longest
+
+    def alone(self, request: Served) -> float:
+        """The seconds that such a request takes in an engine that does nothing else."""
+        return self.engine.alone(self.cost, Used(request.input_tokens, request.output_tokens))
 
     def scenario(self) -> Scenario:
         """The same for every policy."""

@@ -31,6 +31,8 @@ def of_tenants(outcome: Outcome) -> Table:
         "longest\nwithout",
         "first token\np50",
         "first token\np99",
+        "slower\np50",
+        "slower\np99",
     ):
         shown.add_column(column, justify="right", no_wrap=True)
     for tenant in outcome.tenants:
@@ -46,6 +48,7 @@ def of_tenants(outcome: Outcome) -> Table:
             *_spread(tenant.wait),
             f"{tenant.drought:.2f}",
             *_spread(tenant.first_token),
+            *_spread(tenant.slowdown),
         )
     return shown
 
@@ -83,8 +86,8 @@ _FIGURES: Final[tuple[tuple[str, Callable[[Outcome], str]], ...]] = (
     ("pairs beyond\nthe bound", lambda outcome: f"{outcome.exceeded:,} of {outcome.pairs:,}"),
     ("Max\nDiff", lambda outcome: _number(outcome.greatest_service_difference, ".0f")),
     ("Avg\nDiff", lambda outcome: _number(outcome.mean_service_difference, ".0f")),
-    ("first token\np50", lambda outcome: _spread(outcome.first_token)[0]),
-    ("first token\np99", lambda outcome: _spread(outcome.first_token)[1]),
+    ("first token\np50, p99", lambda outcome: ", ".join(_spread(outcome.first_token))),
+    ("times slower\np50, p99", lambda outcome: ", ".join(_spread(outcome.slowdown))),
     ("prompts\ncached", lambda outcome: f"{outcome.cached_share:.1%}"),
 )
 """What is told of a run as a whole: the name of a figure, and how it is written."""

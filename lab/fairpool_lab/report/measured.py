@@ -7,7 +7,7 @@ no log, when tokens came, is given beside it.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
 from typing import Final
 
@@ -16,11 +16,11 @@ from fairpool_lab.decisions import Event, Log
 from fairpool_lab.measures import gap, history, jain, load, service_difference
 from fairpool_lab.measures.distribution import Distribution
 from fairpool_lab.measures.occupancy import Occupancy, occupancy
-from fairpool_lab.measures.served import Served, first_tokens, of_log
+from fairpool_lab.measures.served import Served, first_tokens, of_log, slowdowns
 from fairpool_lab.measures.shares import Shares, shares
 from fairpool_lab.measures.waits import droughts, waits
 from fairpool_lab.report.report import Curve, Distances, PolicyRun, TenantResult
-from fairpool_lab.report.scales import seconds
+from fairpool_lab.report.scales import seconds, times
 
 _STRETCHES: Final = 240
 """Of equal length, into which a run is divided: about as many as a chart can show."""
@@ -36,6 +36,7 @@ def measured(
     slots: int,
     source: str = "",
     served: Sequence[Served] | None = None,
+    alone: Callable[[Served], float] | None = None,
     measure: history.Measure = history.charged,
 ) -> PolicyRun:
     """Measure a run.
@@ -46,12 +47,14 @@ def measured(
         slots: how many requests the endpoints could have outstanding, all together.
         source: where the policy is from.
         served: when the tokens of requests came, by the log's clock; None if only the log is there.
+        alone: the seconds that such a request takes in an idle engine; None if that is not known.
         measure: how requests are weighed where shares are compared.
     """
     events = log.events
     began, ended = (events[0].t, events[-1].t) if events else (0.0, 0.0)
     edges = _edges(began, ended, _STRETCHES)
     part, waited, tokens = shares(log, measure=measure), waits(events), first_tokens(served or ())
+    slower = slowdowns(served or (), alone) if alone else {}
     services, gaps, taken = _services(events, edges, log.header.q), gap.measure(events), occupancy(events)
     return PolicyRun(
         policy=policy,
@@ -68,6 +71,7 @@ def measured(
                 service=_since(began, services.get(tenant.tenant, Curve())),
                 waits=waited[tenant.tenant].values if tenant.tenant in waited else (),
                 first_tokens=tokens[tenant.tenant].values if tenant.tenant in tokens else (),
+                slowdowns=slower[tenant.tenant].values if tenant.tenant in slower else (),
             )
             for tenant in part.tenants
         ),
@@ -76,7 +80,7 @@ def measured(
         figures=(
             *_of_order(gaps, part),
             *_of_service(of_log(events) if served is None else served, began, part),
-            *_of_waiting(events, waited, tokens),
+            *_of_waiting(events, waited, tokens, slower),
             *_of_load(events, taken, slots, measure),
         ),
     )
@@ -103,13 +107,20 @@ def _of_service(served: Sequence[Served], began: float, part: Shares) -> list[tu
 
 
 def _of_waiting(
-    events: Sequence[Event], waited: dict[str, Distribution], tokens: dict[str, Distribution]
+    events: Sequence[Event],
+    waited: Mapping[str, Distribution],
+    tokens: Mapping[str, Distribution],
+    slower: Mapping[str, Distribution],
 ) -> list[tuple[str, str]]:
     found = []
-    for name, times in (("wait", waited), ("first token", tokens)):
-        if times:
-            every = Distribution.of(value for tenant in times.values() for value in tenant.values)
-            found.append((f"{name}, p50 / p99", f"{seconds(every.p50)} / {seconds(every.p99)}"))
+    for name, figures, written in (
+        ("wait", waited, seconds),
+        ("first token", tokens, seconds),
+        ("slower than alone", slower, times),
+    ):
+        if figures:
+            every = Distribution.of(value for tenant in figures.values() for value in tenant.values)
+            found.append((f"{name}, p50 / p99", f"{written(every.p50)} / {written(every.p99)}"))
     longest = max(droughts(events).values(), default=0.0)
     return [*found, ("longest time backlogged without a dispatch", seconds(longest))]
 

@@ -11,7 +11,7 @@ from fairpool_lab.report import charts
 from fairpool_lab.report.charts import Scales
 from fairpool_lab.report.markup import document, element
 from fairpool_lab.report.report import PolicyRun, Report, TenantResult
-from fairpool_lab.report.scales import seconds
+from fairpool_lab.report.scales import seconds, times
 from fairpool_lab.report.style import style
 
 _NOTHING_FROM_ELSEWHERE: Final = "default-src 'none'; style-src 'unsafe-inline'"
@@ -32,7 +32,7 @@ def page(report: Report) -> str:
         _section(
             report, "gaps", "Gaps against their bound", charts.distances, by,
             "How far one tenant got ahead of another while both waited: of all pairs and all intervals that end at "
-            "that time the worst, with the bound of that pair.",
+            "that time the worst, with the bound of that pair. The bound is SFQ's; no other order promises it.",
             _legend([("line gap", "greatest gap"), ("line bound", "its bound"), ("beyond", "beyond the bound")]),
         ),
         _section(
@@ -110,7 +110,7 @@ def _every_tenant(report: Report) -> Element:
             _table(
                 run.policy,
                 ["tenant", "weight", "requests", "dispatched", "entitled", "received", "wait p50", "wait p99",
-                 "first token p50", "first token p99"],
+                 "first token p50", "first token p99", "slower p50", "slower p99"],
                 [_row(tenant) for tenant in run.tenants],
             ),
             open="" if len(report.runs) == 1 else None,
@@ -130,14 +130,15 @@ def _row(tenant: TenantResult) -> list[str]:
         f"{tenant.received_share:.2%}",
         *_middle_and_tail(tenant.waits),
         *_middle_and_tail(tenant.first_tokens),
+        *_middle_and_tail(tenant.slowdowns, times),
     ]
 
 
-def _middle_and_tail(values: Sequence[float]) -> tuple[str, str]:
+def _middle_and_tail(values: Sequence[float], written: Callable[[float], str] = seconds) -> tuple[str, str]:
     if not values:
         return "-", "-"
     found = Distribution.of(values)
-    return seconds(found.p50), seconds(found.p99)
+    return written(found.p50), written(found.p99)
 
 
 def _table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> Element:

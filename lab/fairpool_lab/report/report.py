@@ -47,6 +47,7 @@ class TenantResult:
         service: tokens per weight that it had got by then.
         waits: seconds from arrival to dispatch, of each request that was dispatched, in any order.
         first_tokens: seconds from arrival to the first token, where these are known.
+        slowdowns: how many times longer answers took than in an idle engine, where that is known.
     """
 
     tenant: str
@@ -57,6 +58,7 @@ class TenantResult:
     service: Curve
     waits: tuple[float, ...]
     first_tokens: tuple[float, ...] = ()
+    slowdowns: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

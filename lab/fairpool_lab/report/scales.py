@@ -59,3 +59,8 @@ def seconds(value: float) -> str:
     if value < 1:
         return f"{1000 * value:.3g} ms"
     return f"{value:.3g} s" if value < 1000 else f"{value:,.0f} s"
+
+
+def times(value: float) -> str:
+    """A factor."""
+    return f"{value:,.1f} x"

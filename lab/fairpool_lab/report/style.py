@@ -53,7 +53,7 @@ dl { display: grid; grid-template-columns: max-content 1fr; gap: .1rem 1rem; mar
 dd { margin: 0; overflow-wrap: anywhere; }
 nav ul { display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; list-style: none; margin: 1rem 0 0; padding: 0; }
 a { color: inherit; }
-.side-by-side { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 24rem), 1fr)); gap: 1.5rem; }
+.side-by-side { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 20rem), 1fr)); gap: 1.5rem; }
 figure { margin: 0; min-width: 0; }
 figcaption { font-size: .875rem; margin-top: .25rem; }
 svg { display: block; width: 100%; max-width: 36rem; height: auto; }

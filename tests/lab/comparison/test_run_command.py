@@ -66,6 +66,13 @@ class TestTheFigures:
         assert {tenant["weight"] for tenant in outcome["tenants"]} == {1, 2, 4}
         assert all(tenant["wait"]["p50"] <= tenant["wait"]["p99"] for tenant in outcome["tenants"])
 
+    def test_nobody_is_served_faster_than_alone_and_fairness_slows_light_tenants_least(self, figures):
+        arrival, fair = figures["policies"]
+        for outcome in (arrival, fair):
+            assert all(tenant["slowdown"]["p50"] >= 0.999 for tenant in outcome["tenants"])
+        lightest = [outcome["tenants"][-1]["slowdown"]["p50"] for outcome in (fair, arrival)]
+        assert lightest[0] < lightest[1] / 10
+
 
 class TestRepeating:
     def test_the_same_command_tells_the_same(self, trace, capsys):
