@@ -29,10 +29,17 @@ SIGHT = Sight[Job](
 )
 
 
-def policy_of(factory: Callable[..., Any], weights: dict[str, int] | None = None, **settings: Any) -> Policy[Job]:
-    """A policy over jobs; tenants weigh 1 unless it is said otherwise."""
+def policy_of(
+    factory: Callable[..., Any], weights: dict[str, int] | None = None, *, default_weight: int = 1, **settings: Any
+) -> Policy[Job]:
+    """A policy over jobs."""
     made: Policy[Job] = factory(
-        lambda job: job.cost, weights=weights or {}, default_weight=1, max_tenants=100, sight=SIGHT, **settings
+        lambda job: job.cost,
+        weights=weights or {},
+        default_weight=default_weight,
+        max_tenants=100,
+        sight=SIGHT,
+        **settings,
     )
     return made
 

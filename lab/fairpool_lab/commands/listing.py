@@ -36,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
     from fairpool_lab.simulation import ESTIMATORS  # noqa: PLC0415
 
     lists = {
-        "policies": [(listed.name, listed.source) for listed in POLICIES.values()],
+        "policies": [(listed.usage, listed.source) for listed in POLICIES.values()],
         "engines": list(engines.listed()),
         "estimators": [(name, estimating.source) for name, estimating in ESTIMATORS.items()],
         "traces": [(traces.EXCERPT.name, EXCERPT_SOURCE), *traces.FORMATS],

@@ -12,7 +12,7 @@ from fairpool_lab import traces
 from fairpool_lab.comparison.engines import Chosen
 from fairpool_lab.errors import OptionInvalid
 from fairpool_lab.measures.served import Served
-from fairpool_lab.policies import POLICIES, Listed
+from fairpool_lab.policies import POLICIES, Listed, named
 from fairpool_lab.simulation import ESTIMATORS, Scenario, of_trace
 from fairpool_lab.traces import Trace
 
@@ -101,9 +101,7 @@ def policies(names: list[str]) -> tuple[Listed, ...]:
     Raises:
         OptionInvalid: there is none of that name.
     """
-    if unknown := [name for name in names if name not in POLICIES]:
-        raise OptionInvalid(f"--policy: {unknown[0]!r} is none of {', '.join(POLICIES)}")
-    return tuple(POLICIES[name] for name in dict.fromkeys(names))
+    return tuple(_policy(name) for name in dict.fromkeys(names))
 
 
 def weights(option: str | None, trace: Trace) -> dict[str, int]:
@@ -126,3 +124,11 @@ def weights(option: str | None, trace: Trace) -> dict[str, int]:
             raise OptionInvalid(f"--weights: the trace has no tenant {tenant!r}")
         given[tenant] = int(weight)
     return given
+
+
+def _policy(name: str) -> Listed:
+    listed = named(name)
+    if listed is None:
+        known = ", ".join(each.usage for each in POLICIES.values())
+        raise OptionInvalid(f"--policy: {name!r} is none of {known}")
+    return listed

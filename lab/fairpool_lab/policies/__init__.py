@@ -8,7 +8,8 @@ policy but the reference, `measures.fluid`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -30,26 +31,42 @@ from fairpool_lab.policies.virtual_token_counter import (
 )
 from fairpool_lab.policies.weighted_fair_queueing import WeightedFairQueueing
 
-__all__ = ["POLICIES", "Listed", "Policy", "PolicyFactory", "Sight", "Unmoved"]
+__all__ = ["POLICIES", "Listed", "Policy", "PolicyFactory", "Sight", "Unmoved", "named"]
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A policy as it is offered to a user: by which name, how it is made, and where it comes from, in one line."""
+    """A policy as it is offered to a user.
+
+    Attributes:
+        name: what it is asked for by.
+        factory: how it is made.
+        source: where it comes from, in one line.
+        setting: the factory's argument that a number behind the name sets, as in `rpm:30`; None if there is none.
+    """
 
     name: str
     factory: PolicyFactory[Any]
     source: str
+    setting: str | None = None
+
+    @property
+    def usage(self) -> str:
+        """The name, and what may stand behind it."""
+        return self.name if self.setting is None else f"{self.name}[:{self.setting.upper()}]"
 
 
 _LISTED: Final = (
     Listed("arrival-order", ArrivalOrder, "first come, first served, whoever sent it"),
-    Listed(
-        "rpm", RequestsPerMinute, "requests per minute, 20 by default weight: the baseline of Sheng et al., OSDI 2024"
-    ),
+    Listed("rpm", RequestsPerMinute, "requests per minute (20): the baseline of Sheng et al., OSDI 2024", "per_minute"),
     Listed("round-robin", RoundRobin, "Nagle, RFC 970, 1985: one request each in turn"),
     Listed("stride", Stride, "Waldspurger, Weihl, MIT/LCS/TM-528, 1995: turns by weight"),
-    Listed("drr", DeficitRoundRobin, "Shreedhar, Varghese, SIGCOMM 1995: quanta of cost in turn, paid in advance"),
+    Listed(
+        "drr",
+        DeficitRoundRobin,
+        "Shreedhar, Varghese, SIGCOMM 1995: quanta of cost (1024) in turn, paid in advance",
+        "quantum",
+    ),
     Listed("wfq", WeightedFairQueueing, "Demers, Keshav, Shenker, SIGCOMM 1989: who would end first in a fluid GPS"),
     Listed("sfq", StartTimeFairQueueing, "Goyal, Vin, Cheng, SIGCOMM 1996: the product's own scheduler"),
     Listed("cfs", CompletelyFair, "Molnar, Linux CFS, 2007: least used first, counted as it is used"),
@@ -61,7 +78,12 @@ _LISTED: Final = (
         "Sheng et al., OSDI 2024: VTC that predicts answers by those so far",
     ),
     Listed("vtc-oracle", VirtualTokenCounterOracle, "Sheng et al., OSDI 2024: VTC that knows the lengths of answers"),
-    Listed("dlpm", DeficitLongestPrefixMatch, "Cao et al., arXiv 2501.14312, 2025: longest cached prefix, in quanta"),
+    Listed(
+        "dlpm",
+        DeficitLongestPrefixMatch,
+        "Cao et al., arXiv 2501.14312, 2025: longest cached prefix, in quanta of cost (4096)",
+        "quantum",
+    ),
     Listed(
         "equinox", Equinox, "Wei et al., arXiv 2508.16646, 2025, as far as its abstract tells; the formulas are our own"
     ),
@@ -69,3 +91,15 @@ _LISTED: Final = (
 
 POLICIES: Final[Mapping[str, Listed]] = MappingProxyType({listed.name: listed for listed in _LISTED})
 """Every policy by its name."""
+
+
+def named(name: str) -> Listed | None:
+    """The policy of that name, set by the number behind it if there is one; None if there is no such policy."""
+    kind, colon, number = name.partition(":")
+    listed = POLICIES.get(kind)
+    if listed is None or not colon:
+        return listed
+    if listed.setting is None or not number.isdecimal() or not int(number):
+        return None
+    setting: dict[str, Any] = {listed.setting: int(number)}
+    return replace(listed, name=name, factory=partial(listed.factory, **setting))

@@ -5,9 +5,9 @@ engine. Requests are taken by how much of their prompt is cached, but only of cl
 A dispatch takes from the counter what has to be computed of the prompt, and each generated token takes its cost. When
 no client that waits has anything left, those at 0 or below get a quantum, again and again until one has.
 
-Chosen here: quanta are proportional to weights, `quantum` tokens for a tenant that has the weight which was the default
-at the start. Counters start at 0, nobody's is raised while it is above, and an idle tenant's debt is paid off along
-with the others' and does not wait for it. Of equal prefixes the request that arrived first goes.
+Chosen here: quanta are proportional to weights, `quantum` tokens for the least weight that there was at the start.
+Counters start at 0, nobody's is raised while it is above, and an idle tenant's debt is paid off along with the others'
+and does not wait for it. Of equal prefixes the request that arrived first goes.
 
 Only the heads of queues compete. The paper also takes a client's own requests out of order; here they are FIFO under
 every policy (§1.1, §8), which costs DLPM some of its locality.
@@ -30,7 +30,7 @@ class DeficitLongestPrefixMatch(TenantQueues[R]):
 
     Args:
         price: the cost of a request in tokens.
-        quantum: the tokens that a tenant of the default weight gets when all have used up theirs.
+        quantum: the tokens that a tenant of the least weight gets when all have used up theirs.
         pool: as for every policy.
     """
 
@@ -38,7 +38,7 @@ class DeficitLongestPrefixMatch(TenantQueues[R]):
         super().__init__(price, **pool)
         self._quantum = quantum
         # Counters are in 1/parts token, so that every tenant's quantum is a whole number.
-        self._parts = self._default_weight
+        self._parts = self.least_weight
         self._deficits = defaultdict[str, int](int)
         self._in_flight: dict[R, str] = {}
         self._arrivals = 0

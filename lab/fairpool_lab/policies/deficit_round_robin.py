@@ -6,9 +6,9 @@ to the deficit counter, and serves heads while the counter covers them; what is 
 tenant whose queue is empty nothing stays. Who becomes backlogged joins the ring at its end. It pays in advance where
 SFQ pays afterwards (§4.1), and its grain is the quantum besides the greatest request (§3.5).
 
-Chosen here: `Q_i` is proportional to the weight (§4.4), `quantum` tokens for a tenant that has the weight which was
-the default at the start. Visits in which nobody can be served are counted, not made, so a quantum far below the costs
-is as quick as any other; the decisions are the same. The cost of a head is what it is estimated at when it is visited.
+Chosen here: `Q_i` is proportional to the weight (§4.4), `quantum` tokens for the least weight that there was at the
+start. Visits in which nobody can be served are counted, not made, so a quantum far below the costs is as quick as any
+other; the decisions are the same. The cost of a head is what it is estimated at when it is visited.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class DeficitRoundRobin(Unmoved[R], TenantQueues[R]):
 
     Args:
         price: the cost of a request in tokens.
-        quantum: the tokens that a visit grants a tenant of the default weight.
+        quantum: the tokens that a visit grants a tenant of the least weight.
         pool: as for every policy.
     """
 
@@ -36,7 +36,7 @@ class DeficitRoundRobin(Unmoved[R], TenantQueues[R]):
         super().__init__(price, **pool)
         self._quantum = quantum
         # Counters are in 1/parts token, so that every tenant's quantum is a whole number.
-        self._parts = self._default_weight
+        self._parts = self.least_weight
         self._deficits: dict[str, int] = {}
         self._visited: str | None = None
 

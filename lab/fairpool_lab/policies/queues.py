@@ -34,6 +34,7 @@ class TenantQueues(Hearing[R]):
         price: the cost of a request in tokens.
         sight: what else can be seen.
         queues: the queue of each backlogged tenant, in the order in which they became so.
+        least_weight: the least weight there was at the start: for that one is what a policy grants, for others more.
     """
 
     def __init__(
@@ -52,6 +53,7 @@ class TenantQueues(Hearing[R]):
         self.waiting = 0
         self._weights = dict(weights or {})
         self._default_weight = default_weight
+        self.least_weight = min((default_weight, *self._weights.values()))
 
     def choose(self) -> str | None:
         """The backlogged tenant whose head goes next; there is at least one. None holds all of them back."""

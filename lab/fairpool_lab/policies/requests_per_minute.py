@@ -4,8 +4,8 @@ Source: the baseline RPM of Sheng et al., "Fairness in Serving Large Language Mo
 requests are accepted in any 60 seconds, and those that are go in order of arrival.
 
 Chosen here: the paper's artifact rejects a request beyond the limit when it arrives; here it waits until it is within
-it, so that all policies serve the same requests, and what counts are dispatches. The limit is that of a tenant with the
-default weight; others' are in proportion, rounded down, at least 1. A new weight counts at once.
+it, so that all policies serve the same requests, and what counts are dispatches. The limit is for the least weight that
+there was at the start; others' are in proportion, rounded down, at least 1. A new weight counts at once.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class RequestsPerMinute(TenantQueues[R]):
 
     Args:
         price: the cost of a request in tokens.
-        per_minute: how many requests a minute a tenant of the default weight has.
+        per_minute: how many requests a minute a tenant of the least weight has.
         pool: as for every policy.
     """
 
@@ -87,14 +87,14 @@ class RequestsPerMinute(TenantQueues[R]):
         self._place(tenant)
 
     def reweigh_default(self, weight: int) -> None:
-        """The limits of tenants with a weight of their own change: all are relative to the default."""
+        """So do the limits of all tenants that have no weight of their own."""
         super().reweigh_default(weight)
         for tenant in self.queues:
             self._place(tenant)
 
     def _place(self, tenant: str) -> None:
         """Let the tenant compete by its oldest request, if it waits and is within its limit."""
-        limit = max(1, self._per_minute * self.weight(tenant) // self._default_weight)
+        limit = max(1, self._per_minute * self.weight(tenant) // self.least_weight)
         if tenant in self.queues and self._used[tenant] < limit:
             self._within.put(tenant, self._numbers[self.head(tenant)])
         else:

@@ -166,7 +166,7 @@ class TestTheTables:
     def test_the_list_names_everything_with_its_source(self, capsys):
         assert main(["lab", "list", "--json"]) == 0
         lists = json.loads(capsys.readouterr().out)
-        assert [each["name"] for each in lists["policies"]] == list(POLICIES)
+        assert [each["name"] for each in lists["policies"]] == [listed.usage for listed in POLICIES.values()]
         assert [each["name"] for each in lists["estimators"]] == list(ESTIMATORS)
         assert [each["name"] for each in lists["engines"]] == ["fixed[:RATE]", "a10g", "a100", "h100"]
         assert all(each["source"] for listed in lists.values() for each in listed)
@@ -179,7 +179,8 @@ class TestMistakes:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            (("--policy", "lottery"), "--policy: 'lottery' is none of arrival-order, "),
+            (("--policy", "lottery"), "--policy: 'lottery' is none of arrival-order, rpm[:PER_MINUTE], "),
+            (("--policy", "drr:0"), "--policy: 'drr:0' is none of "),
             (("--engine", "b200"), "--engine: 'b200' is none of fixed[:RATE], a10g, a100, h100"),
             (("--engine", "fixed:fast"), "--engine: 'fast' is no rate; write fixed:250"),
             (("--engine", "fixed:-1"), "'-1' is no rate"),

@@ -32,12 +32,21 @@ def test_those_within_their_limits_go_in_order_of_arrival_and_the_others_wait_un
     assert policy.next_change() is None
 
 
-def test_limits_are_in_proportion_to_weights_and_at_least_one():
-    policy = policy_of(RequestsPerMinute, {"a": 300, "b": 100, "c": 1}, per_minute=200)
-    policy.reweigh_default(10_000)
+def test_limits_are_in_proportion_to_weights_the_least_of_the_start_being_one_and_never_below_one():
+    policy = policy_of(RequestsPerMinute, {"a": 300, "c": 200}, default_weight=100, per_minute=2)
+    policy.reweigh("c", 1)
     for tenant in "abc":
         queue(policy, tenant, *(Job(f"{tenant}{number}", 1) for number in range(9)))
     assert [name[0] for name in names(served_in_turn(policy))] == ["a"] * 6 + ["b"] * 2 + ["c"]
+
+
+def test_a_new_default_weight_changes_the_limits_of_those_who_have_none_of_their_own():
+    policy = limited(a=1)
+    for tenant in "ab":
+        queue(policy, tenant, *(Job(f"{tenant}{number}", 1) for number in range(9)))
+    assert len(served_in_turn(policy)) == 4
+    policy.reweigh_default(2)
+    assert [name[0] for name in names(served_in_turn(policy))] == ["b"] * 2
 
 
 def test_a_new_weight_counts_at_once():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fairpool_lab.policies import POLICIES, Unmoved
+from fairpool_lab.policies import POLICIES, Unmoved, named
 from fairpool_lab.policies.policy import Hearing
 
 
@@ -35,3 +35,22 @@ def test_whoever_need_not_be_told_does_nothing_about_it_and_nobody_else_says_so(
         for method in ("advance", "progressed", "finished", "next_change")
     )
     assert issubclass(kind, Unmoved) == deaf
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_each_is_found_by_its_name(name):
+    assert named(name) is POLICIES[name]
+
+
+@pytest.mark.parametrize("name", [name for name, listed in POLICIES.items() if listed.setting])
+def test_a_number_behind_the_name_is_its_setting(name):
+    found = named(f"{name}:7")
+    assert (found.name, found.source) == (f"{name}:7", POLICIES[name].source)
+    policy = found.factory(lambda request: request, weights={}, default_weight=1, max_tenants=10)
+    assert getattr(policy, f"_{POLICIES[name].setting}") == 7
+    assert POLICIES[name].usage == f"{name}[:{POLICIES[name].setting.upper()}]"
+
+
+@pytest.mark.parametrize("name", ["lottery", "sfq:7", "rpm:", "rpm:0", "rpm:-1", "rpm:1.5", "drr:much", ""])
+def test_anything_else_is_none(name):
+    assert named(name) is None
