@@ -2,12 +2,14 @@
 
 from collections import Counter
 from dataclasses import dataclass
+from hashlib import sha256
 
 from hypothesis import strategies as st
 
 from fairpool_gateway.config import QueueSettings
 from fairpool_gateway.decision_log import Arrive, Complete, Dispatch, Remove
 from fairpool_lab.engine.batching import Limits
+from fairpool_lab.policies import POLICIES
 from fairpool_lab.simulation import (
     ESTIMATORS,
     Ask,
@@ -19,6 +21,7 @@ from fairpool_lab.simulation import (
     Reweigh,
     Run,
     Scenario,
+    simulate,
 )
 from fairpool_lab.simulation.scenario import PATIENT
 
@@ -69,7 +72,9 @@ class Watched(ContinuousBatching):
     def look(self):
         batcher, cache = self.batcher, self.batcher.cache
         assert batcher.running_count <= batcher.limits.max_num_seqs, "more run than may"
-        shared = sum(len(each.blocks) for each in batcher.running) - cache.held
+        blocks = [block for each in batcher.running for block in each.blocks]
+        assert cache.held == len(set(blocks)), "nobody uses what is held"
+        shared = len(blocks) - cache.held
         held = sum(each.held for each in batcher.running) - shared * cache.block_tokens
         assert batcher.kv_used == held, "KV leaks"
         assert held + (0 if self.due is None else cache.idle * cache.block_tokens) <= batcher.limits.kv_tokens, "no KV"
@@ -195,3 +200,28 @@ def told(run: Run):
         for each in run.requests
     ]
     return run.log, requests, run.service, run.events
+
+
+CROWD = Scenario(
+    Watched,
+    [
+        Ask(
+            number * 0.01,
+            "ab"[number % 2],
+            15 + number,
+            20,
+            prefix=(number // 4 * 10, number // 4 * 10 + 1),
+            leaves_after=0.1 if number == 2 else None,
+        )
+        for number in range(16)
+    ],
+    (Clients("c", 2, [(4, 3), (20, 2)], until=1.0),),
+    slots=4,
+    seed=1,
+)
+"""Presses on every limit of the engine, shares prefixes, and has a client that leaves."""
+
+
+def digest() -> str:
+    """A run of the crowd in one word."""
+    return sha256(repr(told(simulate(CROWD, POLICIES["sfq"].factory))).encode()).hexdigest()

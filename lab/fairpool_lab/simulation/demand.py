@@ -67,8 +67,10 @@ class Clients:
     leaves_after: float | None = None
 
     def __post_init__(self) -> None:
-        if self.count < 1 or not self.sizes:
-            raise SettingsInvalid(f"the closed loops of {self.tenant} need a client and a size to ask for")
+        if self.count < 1 or not self.sizes or min(self.sizes)[0] < 1:
+            raise SettingsInvalid(f"the closed loops of {self.tenant} need a client, and prompts of at least a token")
+        if self.leaves_after == 0 and not self.pause:
+            raise SettingsInvalid(f"the closed loops of {self.tenant} would ask and leave for ever at the same moment")
 
     def ask(self, now: float, chance: Random) -> Ask | None:
         """What a client asks for that is free now; None if it is over."""

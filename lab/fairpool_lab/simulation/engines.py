@@ -58,7 +58,7 @@ class FixedService:
     """Serves each request for as long as its true cost takes at a fixed rate, however many others it serves.
 
     The machine of queueing theory: with one slot a single server, with D slots D of them. All tokens, of prompt and
-    answer, are there at the end, at once. A request costs O(log D).
+    answer, are there at the end, at once. No cost is below 1, as in the estimates. A request takes O(log D).
 
     Args:
         tokens_per_second: cost that is served in a second, in each slot.
@@ -81,7 +81,7 @@ class FixedService:
 
     def submit(self, now: float, request: SimulatedRequest) -> None:
         """Begin to serve it."""
-        seconds = self._cost(Used(request.input_tokens, request.output_tokens)) / self._rate
+        seconds = max(1, self._cost(Used(request.input_tokens, request.output_tokens))) / self._rate
         self._submitted += 1
         self._served.add(request)
         heappush(self._ends, (now + seconds, self._submitted, request))
@@ -120,12 +120,13 @@ class _Work(Sequence):
 
     def progress(self, tokens: int) -> Progress | None:
         """What a step of so many tokens brought; nothing where it only did again what a preemption had undone."""
-        begun, upto = min(self.computed - tokens, self.prompt_tokens), min(self.computed, self.prompt_tokens)
-        cached = max(0, begun - self.read)
-        computed = max(0, upto - self.read - cached)
-        output = self.generated - self.told
-        self.read += cached + computed
+        output = self.total - self.prompt_tokens - self.told
         self.told += output
+        computed = cached = 0
+        if self.read < self.prompt_tokens:
+            cached = max(0, self.computed - tokens - self.read)
+            computed = max(0, min(self.computed, self.prompt_tokens) - self.read - cached)
+            self.read += cached + computed
         return Progress(self.request, computed, cached, output) if computed or cached or output else None
 
 

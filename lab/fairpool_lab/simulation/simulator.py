@@ -19,6 +19,7 @@ from typing import Any
 
 from fairpool_gateway.cost import Used
 from fairpool_gateway.dispatcher import Action, Dispatcher, Grant, Request
+from fairpool_gateway.errors import RETRY_AFTER_LEAST
 from fairpool_gateway.ordering import OrderingFactory
 from fairpool_lab.policies import Policy, PolicyFactory, Sight, Unmoved
 from fairpool_lab.simulation.agenda import Agenda, Rank
@@ -142,7 +143,8 @@ class _Simulation:
 
     def _cached(self, request: SimulatedRequest) -> int:
         """How many tokens of the request's prompt are in that prefix cache which has most of them."""
-        return max(station.engine.cached(request) for station in self._stations.values())
+        names = (endpoint.spec.id for endpoint in self._dispatcher.endpoints)
+        return max((self._stations[name].engine.cached(request) for name in names), default=0)
 
     def _expect_ask(self) -> None:
         ask = next(self._asks, None)
@@ -192,7 +194,7 @@ class _Simulation:
                 self._expect(station)
             else:
                 request.finish(now, End.REFUSED, action.refusal.reason)
-                self._over(now, request, pause=action.refusal.retry_after or 0)
+                self._over(now, request, pause=action.refusal.retry_after or RETRY_AFTER_LEAST)
 
     def _expect(self, station: _Station) -> None:
         """See to it that what happens next in an engine is on the agenda."""
@@ -219,7 +221,7 @@ class _Simulation:
 
     def _note(self, now: float, happened: Happened) -> None:
         """Count what was done, for each request and each tenant."""
-        done: dict[str, Service] = {}
+        done: dict[str, list[int]] = {}
         for request, computed, cached, output in happened.progress:
             request.computed += computed
             request.cached += cached
@@ -228,13 +230,14 @@ class _Simulation:
                 request.first_token = now
             if not self._unmoved:
                 self._policy.progressed(request, computed, output)
-            before, tenant = done.get(request.tenant), request.tenant
-            done[tenant] = (
-                Service(now, tenant, computed, cached, output)
-                if before is None
-                else Service(now, tenant, before.input + computed, before.cached + cached, before.output + output)
-            )
-        self._service += done.values()
+            sums = done.get(request.tenant)
+            if sums is None:
+                done[request.tenant] = [computed, cached, output]
+            else:
+                sums[0] += computed
+                sums[1] += cached
+                sums[2] += output
+        self._service += [Service(now, tenant, *sums) for tenant, sums in done.items()]
 
     def _over(self, now: float, request: SimulatedRequest, *, pause: float = 0.0) -> None:
         """A request has ended: its client, if it is a closed loop's, asks again."""
@@ -279,8 +282,9 @@ class _Simulation:
         """Have the policy asked again when a request that it holds back may go."""
         due = self._policy.next_change()
         if due is not None and due < self._looks_at:
-            self._looks_at = max(due, math.nextafter(now, math.inf))
-            self._agenda.add(self._looks_at, Rank.CLOCK, self._look)
+            assert due > now, "a policy holds a request back until a time that is past"
+            self._looks_at = due
+            self._agenda.add(due, Rank.CLOCK, self._look)
 
     def _look(self, now: float) -> None:
         self._looks_at = math.inf

@@ -1,14 +1,21 @@
 """The simulator: every request ends once, engines keep their limits, and a run is the same each time."""
 
+import os
+import subprocess
+import sys
 from collections import Counter
+from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.simulations import SMALL, Watched, check, fixed, scenarios, told
+from support import simulations
+from support.simulations import CROWD, SMALL, Watched, check, fixed, scenarios, told
 
 from fairpool_gateway.decision_log import Dispatch
 from fairpool_lab.decisions import Event
+from fairpool_lab.engine.prefixes import PrefixCache
 from fairpool_lab.errors import SettingsInvalid
 from fairpool_lab.measures import gap, shares
 from fairpool_lab.policies import POLICIES
@@ -42,17 +49,6 @@ def test_every_request_ends_once_and_gets_the_tokens_it_asked_for(scenario, poli
 @settings(max_examples=30, deadline=None)
 def test_the_same_scenario_gives_the_same_run(scenario, policy):
     assert told(simulate(scenario, policy)) == told(simulate(scenario, policy))
-
-
-CROWD = Scenario(
-    Watched,
-    [Ask(number * 0.01, "ab"[number % 2], 15 + number, 20, None, (1, 2), 0.1 if number == 2 else None)
-     for number in range(16)],
-    (Clients("c", 2, [(4, 3), (20, 2)], until=1.0),),
-    slots=4,
-    seed=1,
-)  # fmt: skip
-"""Presses on every limit of the engine, shares prefixes, and has a client that leaves."""
 
 
 def test_the_crowd_presses_on_every_limit():
@@ -103,6 +99,28 @@ class AdmitsOneTooMany(Watched):
         super().look()
 
 
+class NeverMakesWay(PrefixCache):
+    def shrink(self, most):
+        pass
+
+
+class GivesNothingBack(PrefixCache):
+    def give_back(self, blocks):
+        pass
+
+
+class CrowdsTheCache(Watched):
+    def __init__(self):
+        super().__init__()
+        self.batcher.cache = NeverMakesWay(self.batcher.cache.block_tokens)
+
+
+class HoldsOnToBlocks(Watched):
+    def __init__(self):
+        super().__init__()
+        self.batcher.cache = GivesNothingBack(self.batcher.cache.block_tokens)
+
+
 class LeaksOnAbort(Watched):
     def abort(self, request):
         held = self._works[request].held
@@ -120,6 +138,8 @@ class LeaksOnAbort(Watched):
         (FinishesTwice, "ends twice"),
         (AdmitsOneTooMany, "more run than may"),
         (LeaksOnAbort, "KV leaks"),
+        (CrowdsTheCache, "no KV"),
+        (HoldsOnToBlocks, "nobody uses"),
     ],
     ids=lambda value: getattr(value, "__name__", None),
 )
@@ -132,6 +152,22 @@ def test_another_seed_gives_another_run():
     clients = (Clients("a", 3, [(3, 2), (12, 5), (30, 1)], until=3.0),)
     runs = [told(simulate(Scenario(fixed, clients=clients, seed=seed), SFQ)) for seed in (0, 0, 1)]
     assert runs[0] == runs[1] != runs[2]
+
+
+def test_the_same_scenario_gives_the_same_run_in_every_process():
+    code = "from support import simulations; print(simulations.digest())"
+    tests = str(Path(simulations.__file__).parents[1])
+    said = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONPATH": tests, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert said == {simulations.digest() + "\n"}
 
 
 class TestDemand:
@@ -197,6 +233,44 @@ class TestChanges:
         assert [request.dispatched for request in run.requests] == [0.0, 1.0]
 
 
+class TestPolicies:
+    def test_one_that_limits_rates_is_asked_again_when_somebody_may_go(self):
+        run = simulate(Scenario(fixed, [Ask(0.0, "a", 10, 0)] * 50, slots=4), POLICIES["rpm"].factory)
+        check(run)
+        times = sorted(request.dispatched for request in run.requests)
+        assert max(later - earlier for earlier, later in pairwise(times)) > 50
+        assert all(times[number + 20] >= times[number] + 60 for number in range(30))
+
+    def test_one_that_looks_into_the_cache_sees_the_endpoints_own(self):
+        looked = []
+
+        class Looks(POLICIES["arrival-order"].factory):
+            def __init__(self, price, *, sight, **pool):
+                super().__init__(price, **pool)
+                self.sight = sight
+
+            def dispatch(self):
+                decision = super().dispatch()
+                if decision is not None:
+                    looked.append(self.sight.cached(decision.request))
+                return decision
+
+        asks = [Ask(number * 1.0, "a", 12, 1, prefix=(1, 2)) for number in range(3)]
+        simulate(Scenario(Watched, asks), Looks)
+        assert looked == [0, 8, 8]
+
+    def test_one_that_counts_tokens_is_told_each_of_them_once(self):
+        counted = Counter()
+
+        class Counts(POLICIES["vtc"].factory):
+            def progressed(self, request, input_tokens, output_tokens):
+                super().progressed(request, input_tokens, output_tokens)
+                counted[request.id] += input_tokens + output_tokens
+
+        run = simulate(CROWD, Counts)
+        assert +counted == Counter({each.id: each.computed + each.generated for each in run.requests if each.computed})
+
+
 class TestFairness:
     CLIENTS = (Clients("small", 16, [(4, 4)], until=60.0), Clients("large", 16, [(30, 10)], until=60.0))
 
@@ -239,6 +313,8 @@ def test_the_events_of_a_run_grow_as_its_requests_do():
         lambda: FixedService(0.0, sum),
         lambda: Clients("a", 0, [(1, 1)]),
         lambda: Clients("a", 1, []),
+        lambda: Clients("a", 1, [(5, 5), (0, 5)]),
+        lambda: Clients("a", 1, [(1, 1)], leaves_after=0.0),
     ],
 )
 def test_a_scenario_that_makes_no_sense_is_refused(build):
