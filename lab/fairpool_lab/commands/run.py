@@ -24,6 +24,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     demand.add_argument(
         "--columns", metavar="NAMES", help="what its columns are called, as in tenant=user,arrival=time"
     )
+    demand.add_argument(
+        "--tenant-in-id",
+        metavar="REGEX",
+        help="finds the tenant in requests' ids, in its first group: for logs of vLLM",
+    )
+    demand.add_argument("--deal", type=int, metavar="N", help="a trace that names no tenants is dealt to N")
     demand.add_argument("--speed", type=float, default=1.0, metavar="X", help="play it X times as fast (default: 1)")
     demand.add_argument("--leave-after", type=float, metavar="SECONDS", help="clients leave after so long")
     demand.add_argument("--drop-longer", action="store_true", help="leave out requests that the engine cannot hold")
@@ -57,12 +63,13 @@ def run(options: argparse.Namespace) -> int:
     from rich.console import Console  # noqa: PLC0415
 
     from fairpool_lab import report, traces  # noqa: PLC0415
-    from fairpool_lab.comparison import engines, runs, setup, tables  # noqa: PLC0415
+    from fairpool_lab.comparison import demand, engines, runs, setup, tables  # noqa: PLC0415
 
     path = options.trace or traces.EXCERPT
-    columns = None if options.columns is None else traces.named(options.columns)
     engine = engines.named(options.engine)
-    trace = traces.read(path, columns=columns)
+    trace = demand.read(
+        path, columns=options.columns, tenant_in_id=options.tenant_in_id, deal=options.deal, seed=options.seed
+    )
     whole = len(trace)
     if options.drop_longer:
         trace = tuple(request for request in trace if setup.Setup.fits(engine, request))

@@ -7,6 +7,7 @@ import io
 import json
 
 import pytest
+from support.vllm_logs import answered
 
 from fairpool_lab import traces
 from fairpool_lab.cli import main
@@ -123,6 +124,37 @@ class TestOptions:
         assert cached["policies"][0]["cached_share"] == pytest.approx(1024 / 2200)
 
 
+class TestWhoseRequestsTheyAre:
+    AZURE = "TIMESTAMP,ContextTokens,GeneratedTokens\n" + "2023-11-16 18:15:46.68,37,4\n" * 60
+
+    @pytest.fixture
+    def azure(self, tmp_path):
+        path = tmp_path / "azure.csv"
+        path.write_text(self.AZURE, encoding="utf-8")
+        return str(path)
+
+    def test_a_trace_that_names_no_tenants_is_one_tenants_or_dealt_to_some(self, azure, capsys):
+        def tenants(*options):
+            outcome = told(capsys, "--trace", azure, *FAST, "--policy", "sfq", *options)["policies"][0]
+            return {tenant["tenant"]: tenant["requests"] for tenant in outcome["tenants"]}
+
+        assert tenants() == {"all": 60}
+        dealt = tenants("--deal", "3")
+        assert (dealt.keys(), sum(dealt.values())) == ({"t1", "t2", "t3"}, 60)
+        assert tenants("--deal", "3") == dealt != tenants("--deal", "3", "--seed", "2")
+
+    def test_other_columns_are_told_by_name(self, azure, capsys):
+        columns = "arrival=TIMESTAMP,tenant=GeneratedTokens,input_tokens=ContextTokens,output_tokens=GeneratedTokens"
+        outcome = told(capsys, "--trace", azure, *FAST, "--columns", columns)["policies"][0]
+        assert [tenant["tenant"] for tenant in outcome["tenants"]] == ["4"]
+
+    def test_vllms_log_has_them_in_ids(self, tmp_path, capsys):
+        path = tmp_path / "vllm.log"
+        path.write_text("".join(answered("chatcmpl-a-1", "chatcmpl-b-2")), encoding="utf-8")
+        outcome = told(capsys, "--trace", str(path), *FAST, "--tenant-in-id", "chatcmpl-(.+)-")["policies"][0]
+        assert {tenant["tenant"] for tenant in outcome["tenants"]} == {"a", "b"}
+
+
 class TestTheTables:
     def test_people_get_a_table_for_each_policy_and_one_of_all(self, trace, capsys):
         assert main(["lab", "run", "--trace", trace, *FAST]) == 0
@@ -193,6 +225,11 @@ class TestMistakes:
             (("--speed", "nan"), "--speed: must be positive, not nan"),
             (("--leave-after", "-1"), "--leave-after: must be positive, not -1"),
             (("--prefix-cache", "0"), "--prefix-cache: must be positive, not 0"),
+            (("--deal", "0"), "--deal: must be from 1 to 10,000, not 0"),
+            (("--deal", "2"), "--deal: this trace tells whose its requests are"),
+            (("--tenant-in-id", "("), "--tenant-in-id: '(' is no regular expression: "),
+            (("--tenant-in-id", "id"), "--tenant-in-id: 'id' has no group around the tenant"),
+            (("--columns", "tenant"), "--columns: 'tenant' is not WHAT=COLUMN"),
             (("--engine", "a10g"), "1 of 5 requests have more than the 10,000 tokens that a10g can hold"),
         ],
     )
