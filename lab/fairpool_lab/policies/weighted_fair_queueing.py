@@ -4,7 +4,8 @@ Source: Demers, Keshav, Shenker, "Analysis and Simulation of a Fair Queueing Alg
 weights as in Parekh, Gallager, "A Generalized Processor Sharing Approach to Flow Control", IEEE/ACM Transactions on
 Networking 1(3), 1993, §III, where it is called PGPS. A request that arrives gets the finish tag `F = max(F of the one
 before it, V) + c/w`, where `V` is the virtual time of a fluid GPS with the same arrivals; the least tag goes next.
-Unlike SFQ it needs the cost before the choice (§5.1), and the fluid server's clock (§6.1).
+No tenant is ever further behind the fluid server than the greatest request. Unlike SFQ it needs the cost before the
+choice (§5.1), and the fluid server's clock (§6.1).
 
 Chosen here: the sources have a link of known rate, which drives `V`; a pool has none, so `V` is driven by what was
 dispatched, as in `measures.fluid`. The cost in a tag is what is estimated at arrival. Tags that were given stay, when

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import combinations
 
 from hypothesis import Phase, find, given, settings
@@ -9,10 +10,13 @@ from hypothesis import strategies as st
 from support.policies import Job, policy_of, queue, served_in_turn
 
 from fairpool_gateway.sfq import Q
+from fairpool_lab.measures.fluid import Fluid
 from fairpool_lab.policies.deficit_longest_prefix import DeficitLongestPrefixMatch
 from fairpool_lab.policies.deficit_round_robin import DeficitRoundRobin
+from fairpool_lab.policies.round_robin import RoundRobin
 from fairpool_lab.policies.stride import Stride
 from fairpool_lab.policies.virtual_token_counter import LeastCounterFirst, VirtualTokenCounter
+from fairpool_lab.policies.weighted_fair_queueing import WeightedFairQueueing
 
 SLOTS = 3
 LONGEST = 50
@@ -98,6 +102,40 @@ class TestStride:
             return self.greatest_error(Alike, weights) > 1
 
         find(self.weights, caught, settings=settings(phases=[Phase.generate], derandomize=True))
+
+
+WEIGHTS = {"a": 1, "b": 2, "c": 5}
+
+
+class TestWeightedFairQueueing:
+    """Theorem 2 of Parekh and Gallager: nobody falls further behind the fluid server than the greatest request."""
+
+    @staticmethod
+    def greatest_lag(kind, history):
+        """In tokens; None stands for a dispatch."""
+        policy, fluid, received, worst = policy_of(kind, WEIGHTS), Fluid(), Counter(), 0.0
+        for number, event in enumerate([*history, *[None] * len(history)]):
+            if event is not None:
+                tenant, cost = event
+                policy.arrive(tenant, Job(f"{number}", cost))
+                fluid.arrive(tenant, cost, WEIGHTS[tenant])
+            elif (decision := policy.dispatch()) is not None:
+                fluid.serve(decision.cost)
+                received[decision.tenant] += decision.cost
+                worst = max(worst, *(fluid.entitled(tenant) - received[tenant] for tenant in WEIGHTS))
+        return worst
+
+    histories = st.lists(st.none() | st.tuples(st.sampled_from("abc"), st.integers(1, LONGEST)), max_size=60)
+
+    @given(histories)
+    @settings(max_examples=60)
+    def test_nobody_is_further_behind_than_a_request(self, history):
+        assert self.greatest_lag(WeightedFairQueueing, history) <= LONGEST + 1e-6
+
+    def test_round_robin_leaves_a_tenant_of_light_requests_further_behind(self):
+        history = [("a", LONGEST), ("c", 10)] * 30
+        assert self.greatest_lag(WeightedFairQueueing, history) <= LONGEST
+        assert self.greatest_lag(RoundRobin, history) > 2 * LONGEST
 
 
 costs = st.lists(st.tuples(st.sampled_from("abc"), st.integers(1, LONGEST)), min_size=1, max_size=60)
