@@ -14,7 +14,7 @@ import signal
 import sys
 from collections.abc import Sequence
 
-from fairpool_lab.commands import demo, gap, listing, run, up
+from fairpool_lab.commands import demo, gap, listing, report, run, up
 from fairpool_lab.errors import Interrupted, LabError
 
 
@@ -42,4 +42,5 @@ def _parser() -> argparse.ArgumentParser:
     run.configure(lab.add_parser("run", help=run.HELP, description=run.__doc__))
     listing.configure(lab.add_parser("list", help=listing.HELP, description=listing.HELP))
     gap.configure(lab.add_parser("gap", help=gap.HELP, description=gap.HELP))
+    report.configure(lab.add_parser("report", help=report.HELP, description=report.__doc__))
     return parser

@@ -27,6 +27,7 @@ NEEDS_MORE: Final = {
 MENTIONED: Final = {
     "fairpool up": "the command's name",
     "fairpool lab gap": "the command's name",
+    "fairpool lab report LOG --html FILE": "a log of the reader's",
     "fairpool-operator run": "the command's name",
     "fairpool-operator validate": "the command's name",
     "fairpool up -f PATH": "a path of the reader's",

@@ -3,7 +3,7 @@
 For `x_i`, what i received over what it should have received, the index is `(sum x)^2 / (n * sum x^2)`. It is Jain,
 Chiu and Hawe's ("A Quantitative Measure of Fairness and Discrimination", DEC-TR-301, 1984), whose `x_i` is likewise the
 throughput measured over the fair one. It says how much of the pool is shared alike, not who is worse off, nor whether
-anybody ever was for a moment: that is what the greatest gap says.
+anybody ever was for a moment: that is what the greatest gap says. A tenant of one request counts as much as any other.
 """
 
 from __future__ import annotations

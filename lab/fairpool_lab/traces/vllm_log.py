@@ -1,10 +1,11 @@
 """vLLM's request log as a trace: what `vllm serve --enable-log-requests --enable-log-outputs` prints.
 
 A request is three messages, each with the request's id: `Received request ID: …` when it arrives, the prompt's tokens,
-and `Generated response ID…` with the answer's. Where tokens are listed depends on the version; all are read that vLLM
-0.10.1 (the first with --enable-log-outputs) to 0.32 print: the prompt's in the first message, or in `Request ID
-details: …`, which is printed with VLLM_LOGGING_LEVEL=DEBUG only; the answer's in the response, in pieces if it was
-streamed, or in `Generated response ID details: …`. --max-log-len would cut the lists short, and has to be left out.
+and `Generated response ID…` with the answer's. Where tokens are listed has changed; all is read that vLLM's public
+source has had since 0.10.1, the first with --enable-log-outputs (vllm/entrypoints/logger.py, then
+vllm/entrypoints/serve/utils/request_logger.py, up to commit 029f1bf): the prompt's tokens in the first message, or in
+`Request ID details: …`, which is printed with VLLM_LOGGING_LEVEL=DEBUG only; the answer's in the response, in pieces if
+it was streamed, or in `Generated response ID details: …`. --max-log-len cuts the lists short, and has to be left out.
 
 The log tells seconds and no year, and not whose a request is: all are one tenant's, unless a pattern finds the tenant
 in the request's id, which is `chatcmpl-` and the X-Request-Id that came with it.
