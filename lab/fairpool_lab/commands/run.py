@@ -98,6 +98,6 @@ def run(options: argparse.Namespace) -> int:
     left_out = f", {whole - len(trace):,} left out" if whole > len(trace) else ""
     console.print(f"{runs.about(path.name, chosen)}{left_out}.\n", markup=False)
     for outcome in outcomes:
-        console.print(tables.of_tenants(outcome))
-    console.print(tables.of_policies(outcomes))
+        console.print(tables.of_tenants(outcome, console))
+    console.print(tables.of_policies(outcomes, console))
     return 0

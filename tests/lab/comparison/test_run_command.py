@@ -160,7 +160,7 @@ class TestTheTables:
         assert main(["lab", "run", "--trace", trace, *FAST]) == 0
         said = capsys.readouterr().out
         assert "5 requests of 2 tenants from trace.csv; 1 x fixed:1400 with 1 slots, costs by TenantAverage" in said
-        for title in ("arrival-order: tokens", "sfq: tokens", "side by side", "worst gap"):
+        for title in ("arrival-order: tokens", "sfq: tokens", "side by side", "gap /"):
             assert title in said
         assert "\x1b" not in said
 
