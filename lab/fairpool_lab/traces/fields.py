@@ -14,6 +14,10 @@ MOST_TOKENS: Final = 10**9
 """More than any model reads or writes: a greater number is something else."""
 
 
+_QUOTED = 60
+"""Characters that a message quotes of what is wrong, which may be a whole prompt."""
+
+
 def tokens(fields: Fields, column: str) -> int:
     """A number of tokens."""
     value = _present(fields, column)
@@ -25,7 +29,8 @@ def tokens(fields: Fields, column: str) -> int:
 
 def optional_tokens(fields: Fields, column: str) -> int | None:
     """A number of tokens, or nothing."""
-    return tokens(fields, column) if fields.get(column) not in {None, ""} else None
+    value = fields.get(column)
+    return None if value is None or value == "" else tokens(fields, column)
 
 
 def name(fields: Fields, column: str) -> str:
@@ -51,9 +56,8 @@ def blocks(fields: Fields, column: str) -> tuple[int, ...]:
 def seconds(fields: Fields, column: str, ticks: int) -> float:
     """A time in seconds: a number from 0 on, so many to a second, or a date with a time, in UTC unless it says."""
     value = _present(fields, column)
-    try:
-        number = float(value) / ticks if not isinstance(value, bool) else math.nan
-    except (TypeError, ValueError):
+    number = _number(value) / ticks
+    if math.isnan(number):
         number = _moment(value)
     if not 0 <= number < math.inf:
         kinds = "seconds from 0 on" if ticks == 1 else f"1/{ticks} seconds from 0 on"
@@ -64,7 +68,14 @@ def seconds(fields: Fields, column: str, ticks: int) -> float:
 def is_date(fields: Fields, column: str) -> bool:
     """Whether a time is given as a date: then only its distance from others means anything."""
     value = fields.get(column)
-    return isinstance(value, str) and not math.isnan(_moment(value))
+    return math.isnan(_number(value)) and not math.isnan(_moment(value))
+
+
+def _number(value: object) -> float:
+    try:
+        return float(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else math.nan
+    except (ValueError, OverflowError):
+        return math.nan
 
 
 def _moment(value: object) -> float:
@@ -78,7 +89,8 @@ def _moment(value: object) -> float:
 
 
 def _wrong(column: str, what: str, value: object) -> ValueError:
-    return ValueError(f"{column} is {what}, not {value!r}")
+    said = repr(value)
+    return ValueError(f"{column} is {what}, not {said if len(said) <= _QUOTED else said[:_QUOTED] + '…'}")
 
 
 def _present(fields: Fields, column: str) -> Any:

@@ -2,7 +2,7 @@
 
 What is read makes sense: requests come in order of arrival, tokens and times are in range, and the tenants are few
 enough to be compared. Anything else is refused, with the file and the line. A file may be compressed by gzip, and of
-any size: `stream` keeps no request, `read` keeps all.
+any size: rows of a table are read as they pass, and of a log only what is told of requests is kept.
 """
 
 from __future__ import annotations
@@ -35,6 +35,9 @@ FORMATS: Final = (
     ("vLLM's request log", vllm_log.HOW_TO_LOG),
 )
 """What can be read, and where it comes from; any of it compressed by gzip as well."""
+
+_DECISION = re.compile(r'\{ *"event" *: *"(header|arrive|dispatch|remove|complete|weight|reset)"')
+"""How a decision log begins, or what is left of one."""
 
 _LOOKED_AT = 200
 """Lines in which a log of vLLM, which may begin with a banner, must show what it is."""
@@ -95,7 +98,7 @@ def _requests(
         return vllm_log.requests(lines, name, tenant_of)
     if not begins.startswith("{"):
         return table.csv_rows(lines, name, columns)
-    if '"event":"header"' in begins.replace(" ", ""):
+    if _DECISION.match(begins):
         return decision_log.logged(lines, name)
     return table.json_rows(lines, name, columns)
 

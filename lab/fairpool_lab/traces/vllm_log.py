@@ -7,8 +7,9 @@ vllm/entrypoints/serve/utils/request_logger.py, up to commit 029f1bf): the promp
 `Request ID details: …`, which is printed with VLLM_LOGGING_LEVEL=DEBUG only; the answer's in the response, in pieces if
 it was streamed, or in `Generated response ID details: …`. --max-log-len cuts the lists short, and has to be left out.
 
-The log tells seconds and no year, and not whose a request is: all are one tenant's, unless a pattern finds the tenant
-in the request's id, which is `chatcmpl-` and the X-Request-Id that came with it.
+Lines of several processes may be out of order by a moment. The log tells seconds and no year, and not whose a request
+is: all are one tenant's, unless a pattern finds the tenant in the request's id, which is `chatcmpl-` and the
+X-Request-Id that came with it.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Final
 
 from fairpool_lab.errors import TraceInvalid
@@ -32,6 +33,8 @@ _COUNTED = re.compile(r"<streaming_complete: (\d+) tokens>")
 
 _LEAP_YEAR: Final = 2000
 """The log tells no year; in this one every date exists."""
+
+_YEAR: Final = 366 * 86_400.0
 
 HOW_TO_LOG: Final = (
     "start vLLM with VLLM_LOGGING_LEVEL=DEBUG, --enable-log-requests and --enable-log-outputs, without --max-log-len"
@@ -70,16 +73,15 @@ def requests(lines: Iterable[str], name: str, tenant_of: re.Pattern[str] | None 
     answered = {request: told for request, told in seen.items() if told.output_tokens or not told.generates}
     if not answered:
         raise TraceInvalid(name, None, f"the tokens of no answer are told: {HOW_TO_LOG}")
-    for request, told in answered.items():
+    began = min(told.arrival for told in answered.values())
+    for request, told in sorted(answered.items(), key=lambda each: each[1].arrival):
         if told.input_tokens is None:
             raise TraceInvalid(name, told.line, f"request {request} tells no tokens of its prompt: {HOW_TO_LOG}")
         tenant = _tenant(request, tenant_of)
         if tenant is None:
             raise TraceInvalid(name, told.line, f"the pattern finds no tenant in the request's id, {request}")
-        yield (
-            told.line,
-            TraceRequest(told.arrival, tenant, told.input_tokens, told.output_tokens, told.max_tokens),
-        )
+        arrival = told.arrival - began
+        yield told.line, TraceRequest(arrival, tenant, told.input_tokens, told.output_tokens, told.max_tokens)
 
 
 def _seen(lines: Iterable[str]) -> dict[str, _Seen]:
@@ -112,21 +114,21 @@ def _seen(lines: Iterable[str]) -> dict[str, _Seen]:
 
 
 class _Clock:
-    """Seconds since the first time asked for; a date that goes back by half a year is the next year's."""
+    """Seconds since the year began; a date that goes back by half a year is the next year's."""
 
     def __init__(self) -> None:
-        self._first: datetime | None = None
-        self._last: datetime | None = None
-        self._years = timedelta()
+        self._last = 0.0
+        self._years = 0.0
 
     def seconds(self, told: str) -> float:
-        moment = datetime.strptime(f"{_LEAP_YEAR}-{told}", "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC) + self._years
-        if self._last and self._last - moment > timedelta(days=180):
-            self._years += timedelta(days=366)
-            moment += timedelta(days=366)
-        self._first = self._first or moment
-        self._last = moment
-        return (moment - self._first).total_seconds()
+        began = datetime(_LEAP_YEAR, 1, 1, tzinfo=UTC)
+        moment = datetime.strptime(f"{_LEAP_YEAR}-{told}", "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC)
+        seconds = (moment - began).total_seconds() + self._years
+        if self._last - seconds > _YEAR / 2:
+            self._years += _YEAR
+            seconds += _YEAR
+        self._last = seconds
+        return seconds
 
 
 def _listed(text: str, label: str) -> int | None:

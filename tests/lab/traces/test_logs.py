@@ -34,6 +34,11 @@ class TestDecisionLog:
         with pytest.raises(TraceInvalid, match=r"trace:3: event 1 is expected here, not 2"):
             traces.parse([*lines[:2], *lines[3:]])
 
+    def test_a_log_whose_beginning_is_missing_is_known_for_one(self):
+        lines = [line.decode() for line in lab_pool.run(self.TRACE, weights={}, slots=1)]
+        with pytest.raises(TraceInvalid, match=r"trace:1: the first line is not a header: the beginning of the log is"):
+            traces.parse(lines[1:])
+
 
 class TestVllm:
     def test_0_10_lists_the_prompts_tokens_with_the_request_and_those_of_an_answer_at_its_end(self):
@@ -92,6 +97,11 @@ class TestVllm:
     def test_a_request_without_an_answer_was_cancelled_or_failed_and_is_left_out(self):
         lines = [line for line in answered("chatcmpl-1", "chatcmpl-2") if "Generated response chatcmpl-1" not in line]
         assert len(traces.parse(lines)) == 1
+
+    def test_lines_of_several_processes_may_be_out_of_order_by_a_moment(self):
+        first, second = answered("chatcmpl-a"), answered("chatcmpl-b")
+        later = [line.replace("23:59:01", "23:59:03") for line in second]
+        assert [request.arrival for request in traces.parse([*later, *first])] == [0, 2]
 
     def test_midnight_and_the_end_of_a_year_pass(self):
         days = ("12-31 23:59:59", "01-01 00:00:01", "01-02 00:00:01")

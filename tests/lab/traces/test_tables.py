@@ -138,6 +138,9 @@ class TestRefused:
             ({"input_tokens": None}, "input_tokens is missing"),
             ({"output_tokens": 1.5}, f"output_tokens is {TOKENS} 1.5"),
             ({"tenant": ["a"]}, "tenant is a name, not ['a']"),
+            ({"max_tokens": [1]}, f"max_tokens is {TOKENS} [1]"),
+            ({"arrival_s": [1]}, f"arrival_s is {SECONDS} [1]"),
+            ({"arrival_s": 10**400}, f"arrival_s is {SECONDS} 1000"),
             ({"arrival_s": False}, f"arrival_s is {SECONDS} False"),
             ({"hash_ids": [1, "x"]}, "hash_ids is a list of whole numbers, one for each block of the prompt"),
         ],
@@ -147,6 +150,12 @@ class TestRefused:
         line, problem = refusal([json.dumps(row), json.dumps(row | change)])
         assert line == 2
         assert problem.startswith(words)
+
+    def test_a_message_quotes_no_whole_prompt(self):
+        line, problem = refusal([COLUMNS, f"0,a,{'tell me of it ' * 99},2\n"])
+        assert line == 2
+        assert len(problem) < 160
+        assert problem.endswith("…")
 
     def test_what_is_no_json_object(self):
         assert refusal(['{"arrival_s": 1']) == (1, "not a JSON object on a line of its own: Input data was truncated")
