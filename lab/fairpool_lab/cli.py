@@ -14,7 +14,7 @@ import signal
 import sys
 from collections.abc import Sequence
 
-from fairpool_lab.commands import demo, gap, listing, report, run, up
+from fairpool_lab.commands import compare, demo, gap, listing, report, run, up
 from fairpool_lab.errors import Interrupted, LabError
 
 
@@ -40,6 +40,7 @@ def _parser() -> argparse.ArgumentParser:
     up.configure(commands.add_parser("up", help=up.HELP, description=up.__doc__))
     lab = commands.add_parser("lab", help="measure fairness").add_subparsers(metavar="COMMAND", required=True)
     run.configure(lab.add_parser("run", help=run.HELP, description=run.__doc__))
+    compare.configure(lab.add_parser("compare", help=compare.HELP, description=compare.__doc__))
     listing.configure(lab.add_parser("list", help=listing.HELP, description=listing.HELP))
     gap.configure(lab.add_parser("gap", help=gap.HELP, description=gap.HELP))
     report.configure(lab.add_parser("report", help=report.HELP, description=report.__doc__))

@@ -164,6 +164,15 @@ class TestTheTables:
             assert title in said
         assert "\x1b" not in said
 
+    def test_comparing_is_running_all_policies_in_one_table(self, trace, capsys):
+        assert main(["lab", "compare", "--trace", trace, *FAST]) == 0
+        said = capsys.readouterr().out
+        assert "tokens and shares at the last arrival" not in said
+        assert all(f"\n {name} " in said for name in POLICIES)
+        assert main(["lab", "compare", "--trace", trace, *FAST, "--json"]) == 0
+        compared = json.loads(capsys.readouterr().out)
+        assert compared == told(capsys, "--trace", trace, *FAST, "--policy", *POLICIES)
+
     def test_a_page_with_charts_says_how_it_came_about(self, trace, tmp_path, capsys):
         page = tmp_path / "page.html"
         assert main(["lab", "run", "--trace", trace, *FAST, "--seed", "4", "--html", str(page)]) == 0
