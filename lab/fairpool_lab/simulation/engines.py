@@ -35,7 +35,7 @@ class Happened(NamedTuple):
 
 
 class Engine(Protocol):
-    """One endpoint's inside. `due` is when something happens in it next; None if nothing will."""
+    """One endpoint's inside."""
 
     @property
     def due(self) -> float | None:

@@ -19,6 +19,7 @@ from fairpool_gateway.config import (
 )
 from fairpool_gateway.cost import CostModel, Estimator
 from fairpool_gateway.endpoints import EndpointSpec
+from fairpool_gateway.sfq import LEAST_WEIGHT, MOST_WEIGHT
 from fairpool_lab.errors import SettingsInvalid
 from fairpool_lab.simulation.demand import Ask, Clients
 from fairpool_lab.simulation.engines import Engine
@@ -91,14 +92,25 @@ class Scenario:
     def __post_init__(self) -> None:
         if self.slots < 1:
             raise SettingsInvalid(f"an endpoint has at least one slot, not {self.slots}")
+        changed = (
+            change.weight for change in self.changes if isinstance(change, Reweigh) and change.weight is not None
+        )
+        for weight in (self.default_weight, *self.weights.values(), *changed):
+            if not LEAST_WEIGHT <= weight <= MOST_WEIGHT:
+                raise SettingsInvalid(f"a weight is {LEAST_WEIGHT} to {MOST_WEIGHT}, not {weight}")
 
     def config(self, weights: Mapping[str, int]) -> PoolConfig:
-        """The pool as its gateway would be configured, behind a proxy that names the tenants."""
+        """The pool as its gateway would be configured, behind a proxy that names the tenants.
+
+        These may be called whatever a trace calls them, so their names are not held to the configuration's rules.
+        """
         return PoolConfig(
             pool=POOL,
             models=(MODEL,),
             endpoints=(),
-            tenants=tuple(TenantSettings(name=name, weight=weight) for name, weight in sorted(weights.items())),
+            tenants=tuple(
+                TenantSettings.model_construct(name=name, weight=weight) for name, weight in sorted(weights.items())
+            ),
             authentication=AuthenticationSettings(
                 type="TrustedHeader",
                 header="x-tenant",

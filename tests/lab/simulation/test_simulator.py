@@ -171,6 +171,13 @@ def test_the_same_scenario_gives_the_same_run_in_every_process():
 
 
 class TestDemand:
+    def test_tenants_may_be_called_whatever_a_trace_calls_them(self):
+        names = ("Team Ä / 1", "", "_other", "[red]")
+        asks = [Ask(0.0, name, 5, 1) for name in names]
+        run = simulate(Scenario(fixed, asks, weights=dict.fromkeys(names, 3)), SFQ)
+        assert [request.tenant for request in run.requests] == list(names)
+        assert run.ended(End.COMPLETED) == 4
+
     def test_a_closed_loop_has_one_request_outstanding_for_each_client(self):
         run = simulate(Scenario(fixed, clients=(Clients("a", 3, [(10, 5)], until=2.0),), slots=2), SFQ)
         for request in run.requests:
@@ -310,6 +317,8 @@ def test_the_events_of_a_run_grow_as_its_requests_do():
     "build",
     [
         lambda: Scenario(fixed, slots=0),
+        lambda: Scenario(fixed, weights={"a": 0}),
+        lambda: Scenario(fixed, changes=(Reweigh(1.0, "a", 1001),)),
         lambda: FixedService(0.0, sum),
         lambda: Clients("a", 0, [(1, 1)]),
         lambda: Clients("a", 1, []),
