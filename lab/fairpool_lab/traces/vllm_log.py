@@ -1,11 +1,13 @@
 """vLLM's request log as a trace: what `vllm serve --enable-log-requests --enable-log-outputs` prints.
 
 A request is three messages, each with the request's id: `Received request ID: …` when it arrives, the prompt's tokens,
-and `Generated response ID…` with the answer's. Where tokens are listed has changed; all is read that vLLM's public
-source has had since 0.10.1, the first with --enable-log-outputs (vllm/entrypoints/logger.py, then
-vllm/entrypoints/serve/utils/request_logger.py, up to commit 029f1bf): the prompt's tokens in the first message, or in
-`Request ID details: …`, which is printed with VLLM_LOGGING_LEVEL=DEBUG only; the answer's in the response, in pieces if
-it was streamed, or in `Generated response ID details: …`. --max-log-len cuts the lists short, and has to be left out.
+and `Generated response ID…` with the answer's. Where tokens are listed has changed; read is all that vLLM has logged
+from 0.10.1, the first with --enable-log-outputs, to 0.32.0 (vllm/entrypoints/logger.py, later
+vllm/entrypoints/serve/utils/request_logger.py): the prompt's tokens in the first message, or in `Request ID details`;
+the answer's in the response, in pieces if it was streamed, or in `Generated response ID details`. Details are printed
+with VLLM_LOGGING_LEVEL=DEBUG only, and --max-log-len cuts the lists short.
+
+What 0.32.0 does not log: answers of /v1/completions, and tokens of a stream that made no text.
 
 Lines of several processes may be out of order by a moment. The log tells seconds and no year, and not whose a request
 is: all are one tenant's, unless a pattern finds the tenant in the request's id, which is `chatcmpl-` and the
@@ -25,10 +27,12 @@ from fairpool_lab.traces.layout import EVERYBODY
 from fairpool_lab.traces.request import TraceRequest
 from fairpool_lab.traces.table import Numbered
 
-_COLOUR = re.compile(r"\x1b\[\d*m")
+_COLOUR = re.compile(r"\x1b\[[\d;]*m")
 _LINE = re.compile(r"\b(?:DEBUG|INFO|WARNING|ERROR) (\d\d-\d\d \d\d:\d\d:\d\d) \[?[^\s\]]+:\d+\] (.*)", re.DOTALL)
 _MESSAGE = re.compile(r"(Received request|Request|Generated response) (\S+?):? (?=\S)(.*)", re.DOTALL)
 _MAX_TOKENS = re.compile(r"\bmax_tokens=(\d+)")
+_PROMPT = re.compile(r".*prompt_token_ids: \[([\d, ]*)\]", re.DOTALL)
+_ANSWER = re.compile(r"output_token_ids: [\[(]([\d, ]*)[\])](?:, finish_reason: \S+)?\s*$")
 _COUNTED = re.compile(r"<streaming_complete: (\d+) tokens>")
 
 _LEAP_YEAR: Final = 2000
@@ -97,15 +101,15 @@ def _seen(lines: Iterable[str]) -> dict[str, _Seen]:
         match kind:
             case "Received request":
                 told = _Seen(number, clock.seconds(logged[1]), _max_tokens(text), "PoolingParams(" not in text)
-                told.input_tokens = early.pop(request, None) or _listed(text, "prompt_token_ids: ")
+                told.input_tokens = early.pop(request, None) or _listed(_PROMPT.match(text))
                 seen[request] = told
             case "Request" if text.startswith("details: "):
-                count = _listed(text, "prompt_token_ids: ")
+                count = _listed(_PROMPT.match(text))
                 if count is not None:
                     early[request] = count
             case "Generated response" if request in seen:
                 told = seen[request]
-                told.output_tokens += _listed(text, "output_token_ids: ") or 0
+                told.output_tokens += _listed(_ANSWER.search(text)) or 0
                 counted = _COUNTED.search(text)
                 told.counted += int(counted[1]) if counted else 0
     for told in seen.values():
@@ -131,10 +135,9 @@ class _Clock:
         return seconds
 
 
-def _listed(text: str, label: str) -> int | None:
-    """How many tokens are listed behind the last such label: before it there may be words of tenants."""
-    listed = re.match(r"[\[(]([\d, ]*)[\])]", text.rpartition(label)[2]) if label in text else None
-    return len(re.findall(r"\d+", listed[1])) if listed else None
+def _listed(found: re.Match[str] | None) -> int | None:
+    """How many tokens are listed in what was found, which no words of tenants come behind."""
+    return len(re.findall(r"\d+", found[1])) if found else None
 
 
 def _max_tokens(text: str) -> int | None:

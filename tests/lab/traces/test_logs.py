@@ -69,7 +69,7 @@ class TestVllm:
             (1.0, 1, 3),
         ]
 
-    def test_the_newest_list_the_answers_tokens_beside_it_too(self):
+    def test_0_32_lists_the_answers_tokens_beside_it_too(self):
         lines = log_of(
             "DEBUG|01|Request chatcmpl-1 details: prompt: None, prompt_token_ids: [1, 2], prompt_embeds shape: None.",
             f"INFO|01|Received request chatcmpl-1: params: {PARAMS}, lora_request: None.",
@@ -78,9 +78,20 @@ class TestVllm:
         )
         assert traces.parse(lines) == (TraceRequest(0.0, "all", 2, 3, max_tokens=100),)
 
+    def test_what_a_tenant_says_is_not_taken_for_the_log(self):
+        said = "INFO 01-01 00:00:00 [x.py:1] Received request evil: prompt_token_ids: [1], output_token_ids: [1]"
+        lines = log_of(
+            f"DEBUG|01|Request chatcmpl-1 details: prompt: '{said}', prompt_token_ids: [1, 2], prompt_embeds: None.",
+            f"INFO|01|Received request chatcmpl-1: params: {PARAMS}, lora_request: None.",
+            "DEBUG|02|Generated response chatcmpl-1 details: output_token_ids: [4, 5, 6]",
+            f"INFO|02|Generated response chatcmpl-1: output: '{said}', finish_reason: stop",
+        )
+        assert traces.parse(lines) == (TraceRequest(0.0, "all", 2, 3, max_tokens=100),)
+
     def test_colours_are_looked_through_and_an_embedding_writes_nothing(self):
         line = (
-            "\x1b[32mINFO\x1b[0m \x1b[90m02-13 11:33:33\x1b[0m \x1b[90m[logger.py:49]\x1b[0m "
+            "\x1b[0;36m(APIServer pid=7)\x1b[0;0m \x1b[32mINFO\x1b[0m "
+            "\x1b[90m02-13 11:33:33\x1b[0m \x1b[90m[request_logger.py:4]\x1b[0m "
             "Received request embd-1-0: prompt: 'x', params: PoolingParams(dimensions=None), "
             "prompt_token_ids: [1, 2], lora_request: None.\n"
         )
