@@ -10,7 +10,7 @@ IMAGE ?= fairpool:0.1.0
 COMPILE = $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test kubernetes test-engine engine test-cluster image lint bench-quick bench-load bench-operator bench-scheduler format lock image-locks
+.PHONY: help demo test kubernetes test-engine engine test-cluster image lint bench bench-quick bench-load bench-operator bench-scheduler format lock image-locks
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,7 +43,10 @@ lint: $(READY)  ## Check style, types and layers
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
-bench-quick: $(READY)  ## Measure the gateway beside nginx in five minutes (a C compiler, nginx)
+bench: $(READY)  ## Measure the gateway beside its peers, for docs/performance.md (an hour; a C compiler, nginx)
+	@$(BIN)/python -m fairpool_lab.bench.gateway --page docs/performance.md
+
+bench-quick: $(READY)  ## Measure it beside nginx in five minutes, against the ratios that were recorded
 	@$(BIN)/python -m fairpool_lab.bench.gateway --quick
 
 bench-load: $(READY)  ## Measure what crowds cost in memory, and the tenant beside them

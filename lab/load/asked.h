@@ -30,7 +30,7 @@ static const char usage[] =
     "  --rate R          open: requests in a second\n"
     "  --seconds S       for so long (1), after\n"
     "  --warmup S        that is not counted, but for errors (0)\n"
-    "  --ramp S          streams: all begin within so long (0)\n"
+    "  --ramp S          closed, streams: all begin within so long, one after another (0)\n"
     "  --events N        streams: each has to have so many\n"
     "  --timeout S       what takes longer is an error (30)\n"
     "  --churn           each request on a connection of its own\n"

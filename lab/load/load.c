@@ -184,10 +184,18 @@ static void begin(int64_t intended) {
         send_rest(connection);
 }
 
+/* How many connections may be in use: all of them, once the ramp is over. */
+static int allowed(int64_t time) {
+    int64_t passed = time - began, ramp = nanoseconds(asked.ramp);
+    if (asked.mode != CLOSED || passed >= ramp)
+        return asked.connections;
+    return 1 + (int)((double)asked.connections * (double)passed / (double)ramp);
+}
+
 /* Begin what is due, as far as connections are free; the others wait, and so does the clock of each of them. */
 static void begin_due(void) {
     for (int64_t time; time = now(), !none_left(time) && schedule.next <= time;) {
-        if (idle_count)
+        if (asked.connections - idle_count < allowed(time))
             begin(asked.mode == CLOSED ? time : schedule.next);
         else if (asked.mode != CLOSED && time - schedule.next > nanoseconds(asked.timeout))
             seen.errors[UNSENT]++;

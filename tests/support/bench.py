@@ -8,9 +8,9 @@ from typing import Any
 from fairpool_lab.bench.results import Measured, Results, Seen, Times
 
 
-def times(p50: float = 0.0, p99: float = 0.0) -> Times:
+def times(p50: float = 0.0, p99: float = 0.0, *, count: int = 100) -> Times:
     """Times with these percentiles."""
-    return Times(count=100, mean=p50, p50=p50, p90=p50, p99=p99, p999=p99, max=p99)
+    return Times(count=count, mean=p50, p50=p50, p90=p50, p99=p99, p999=p99, max=p99)
 
 
 def seen(

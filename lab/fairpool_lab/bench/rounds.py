@@ -31,23 +31,39 @@ EXPECTED: Final = ("answered", "tenant_gone")
 """How requests may end at the gateway."""
 
 _READY_SECONDS = 90.0
-_PATIENCE = 120.0
+_PATIENCE = 180.0
+_LOOK = 0.25
+_SETTLES = 60
 _ENDPOINT_SAYS = re.compile(r"listening on 127\.0\.0\.1:(\d+)")
 _OUTCOME = re.compile(r'^fairpool_outcomes_total\{reason="(\w+)",tenant="[^"]*"\} (\S+)$', re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What meets what, and how often: pairs of a subject and a workload, in their order within a round."""
+    """What meets what, and how often.
+
+    Attributes:
+        subjects: what is started.
+        pairs: of a subject and a workload, in their order within a round.
+        rounds: how many there are.
+        doubt: whether what was measured so far asks for another round, of `most` in all.
+        most: how many there may be then.
+    """
 
     subjects: Sequence[Subject]
     pairs: Sequence[tuple[str, Workload]]
     rounds: int
+    doubt: Callable[[Results], bool] = lambda _: False
+    most: int = 0
 
     @property
     def steps(self) -> int:
-        """How many measurements that makes."""
+        """How many measurements it takes without doubt."""
         return self.rounds * len(self.pairs)
+
+    def goes_on(self, number: int, results: Results) -> bool:
+        """Whether there is another round after so many."""
+        return number < self.rounds or (number < self.most and self.doubt(results))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +95,7 @@ async def measure(plan: Plan, directory: Path, step: Callable[[str], None], say:
         targets = {DIRECT: _Target(int(endpoint[1]), pid)}
         for subject in plan.subjects:
             try:
-                program = subject.program()
+                program = await asyncio.to_thread(subject.program)
             except LabError as error:
                 results.left_out[subject.name] = str(error)
                 say(f"{subject.name} is left out: {error}")
@@ -88,10 +104,13 @@ async def measure(plan: Plan, directory: Path, step: Callable[[str], None], say:
                 _serving(subject, program, targets[DIRECT].port, directory, cores.subject)
             )
             results.subjects[subject.name] = subject.about
-        for number in range(1, plan.rounds + 1):
+        number = 0
+        while plan.goes_on(number, results):
+            number += 1
             for name, workload in plan.pairs:
                 if target := targets.get(name):
                     results.measured.append(await _measured(load, cores, name, target, workload, number, directory))
+                    await _settled(target)
                 step(f"{name}: {workload.title}")
         for name in (GATEWAY.name, CROWDED.name):
             if target := targets.get(name):
@@ -107,6 +126,15 @@ async def _measured(
     before = cpu_seconds(target.session)
     seen = await _seen(command)
     return Measured(name, workload.name, number, seen, cpu_seconds(target.session) - before, memory(target.session))
+
+
+async def _settled(target: _Target) -> None:
+    """Wait until it works no more on what the load left behind, so that nobody else is measured beside that."""
+    for _ in range(_SETTLES):
+        before = cpu_seconds(target.session)
+        await asyncio.sleep(_LOOK)
+        if cpu_seconds(target.session) - before < _LOOK / 5:
+            return
 
 
 async def _seen(command: Sequence[str]) -> Seen:
@@ -148,7 +176,7 @@ async def _started(
 ) -> AsyncIterator[tuple[re.Match[str], int]]:
     """A program on one core; yields the match of its announcement, and its session."""
     log = directory / "output.log"
-    first_its_number = ["sh", "-c", 'echo process $$; exec "$@"', "sh"]
+    first_its_number = ["sh", "-c", 'ulimit -n "$(ulimit -Hn)"; echo process $$; exec "$@"', "sh"]
     program = Program(name, [*pinned(core), *first_its_number, *command], announces, log)
     async with running(program) as (announced,):
         yield announced, int(log.read_text(encoding="utf-8").split(maxsplit=2)[1])

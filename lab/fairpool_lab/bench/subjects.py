@@ -1,7 +1,6 @@
-"""What may stand in front of the endpoint and be measured: the gateway, and what people would use instead.
+"""What is measured: something in front of the endpoint, first of all the gateway.
 
-Each is started as its own documentation has it for speed: one worker, for it has one core; connections to the endpoint
-kept open; no log of requests. The gateway runs with everything on: keys of all tenants, order, usage reading, metrics.
+The gateway runs with everything on: keys of all tenants, order, usage reading, metrics.
 """
 
 from __future__ import annotations
@@ -14,8 +13,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
-
-from fairpool_lab.bench.machine import tool
 
 DIRECT: Final = "direct"
 """Nothing in front: the load reaches the endpoint itself. It shows what load and endpoint can do."""
@@ -91,46 +88,6 @@ def pool(endpoint: int, *, tenants: int, slots: int) -> dict[str, object]:
     }
 
 
-def _nginx(program: Path, place: Place) -> Sequence[str]:
-    path = place.directory / "nginx.conf"
-    path.write_text(nginx_config(place), encoding="utf-8")
-    return [str(program), "-c", str(path)]
-
-
-def nginx_config(place: Place) -> str:
-    """As a proxy, in the foreground, with everything it writes in one directory."""
-    return f"""
-daemon off;
-worker_processes 1;
-worker_rlimit_nofile 20000;
-pid {place.directory}/nginx.pid;
-error_log stderr notice;
-events {{ worker_connections 10000; }}
-http {{
-  access_log off;
-  keepalive_requests 1000000000;
-  client_max_body_size 32m;
-  client_body_buffer_size 2m;
-  client_body_temp_path {place.directory}/body;
-  proxy_temp_path {place.directory}/proxy;
-  fastcgi_temp_path {place.directory}/fastcgi;
-  uwsgi_temp_path {place.directory}/uwsgi;
-  scgi_temp_path {place.directory}/scgi;
-  upstream endpoint {{ server 127.0.0.1:{place.endpoint}; keepalive 1024; keepalive_requests 1000000000; }}
-  server {{
-    listen 127.0.0.1:{place.port} backlog=4096;
-    location / {{
-      proxy_pass http://endpoint;
-      proxy_http_version 1.1;
-      proxy_set_header Connection "";
-      proxy_buffering off;
-      proxy_read_timeout 600s;
-    }}
-  }}
-}}
-"""
-
-
 _GATEWAY_SAYS = re.compile(r"to tenants on http://127\.0\.0\.1:\d+")
 
 GATEWAY: Final = Subject(
@@ -146,11 +103,4 @@ CROWDED: Final = Subject(
     GATEWAY.program,
     _gateway(tenants=MANY_TENANTS, slots=FEW_SLOTS),
     _GATEWAY_SAYS,
-)
-NGINX: Final = Subject(
-    "nginx",
-    "as a reverse proxy; it orders nothing and reads no body",
-    lambda: tool("nginx", "nginx-light"),
-    _nginx,
-    re.compile(r"start worker process \d+"),
 )

@@ -80,7 +80,7 @@ def _open(name: str, title: str, *, seconds: float, large: float = 0.0) -> Workl
 def _streams(streams: int, rate: int, *, seconds: float) -> Workload:
     """All begin within a second, and are watched once all run."""
     events = int(rate * (seconds + 2))
-    arguments = ("streams", "--connections", str(streams), "--ramp", "1", "--events", str(events))
+    arguments = ("streams", "--connections", str(streams), "--ramp", "1", "--events", str(events), "--timeout", "15")
     return Workload(
         name=f"c-{streams}",
         title=f"{streams:,} streams of {rate} events/s",
@@ -93,7 +93,7 @@ def _streams(streams: int, rate: int, *, seconds: float) -> Workload:
 
 
 def _crowd(name: str, title: str, *, tenants: int, seconds: float) -> Workload:
-    arguments = ("closed", "--connections", str(WAITING + FEW_SLOTS), "--timeout", "60")
+    arguments = ("closed", "--connections", str(WAITING + FEW_SLOTS), "--ramp", "2", "--timeout", "60")
     return Workload(name, title, arguments, seconds, warmup=4.0, tenants=tenants)
 
 
@@ -107,3 +107,7 @@ MIXED: Final = _open("d", "the same, 1 % of the requests with 1 MB", seconds=5, 
 WAIT: Final = _crowd("e", f"{WAITING:,} requests wait while {FEW_SLOTS} run", tenants=TENANTS, seconds=6)
 TENANTS_WAIT: Final = _crowd("f", f"{MANY_TENANTS:,} tenants backlogged", tenants=MANY_TENANTS, seconds=6)
 CHURN: Final = Workload("g", "a connection for each request", ("closed", "--churn", "--connections", "64"), seconds=4)
+
+ALL: Final = (ONE, SIXTY_FOUR, MANY, STEADY, STREAMS, MORE_STREAMS, MIXED, WAIT, TENANTS_WAIT, CHURN)
+OF_TENANTS: Final = (WAIT, TENANTS_WAIT)
+"""Those that say something of a gateway that orders tenants only."""

@@ -6,11 +6,13 @@ import io
 import os
 import shutil
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace as replace_struct
 from rich.console import Console
-from support.bench import measured, results, seen
+from support.bench import measured, results, seen, times
 from support.gateway import running_gateway
 from support.processes import descendants, held
 from support.tenant import pool_over
@@ -18,12 +20,21 @@ from support.tenant import pool_over
 from fairpool_lab import processes
 from fairpool_lab.bench import gateway, rounds, shown, workloads
 from fairpool_lab.bench.machine import free_port, pinned, tool
+from fairpool_lab.bench.peers import NGINX
 from fairpool_lab.bench.results import Results
-from fairpool_lab.bench.subjects import NGINX, Place
-from fairpool_lab.errors import FileInvalid
+from fairpool_lab.bench.rounds import Plan
+from fairpool_lab.bench.subjects import GATEWAY, Place, Subject
+from fairpool_lab.errors import FileInvalid, MachineLacks
 from fairpool_lab.processes import Program, running
 
 TOOLS = all(shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin") for name in ("nginx", "taskset"))
+
+
+def no_such_thing() -> Path:
+    raise MachineLacks("there is no such thing")
+
+
+BROKEN = Subject("broken", "a peer that cannot be had", no_such_thing, lambda *_: ())
 
 
 def printed(shows: Any) -> list[str]:
@@ -41,7 +52,7 @@ class TestTables:
             for number in (1, 2, 3)
         )
         row = next(line for line in printed(shown.table(found, workloads.SIXTY_FOUR)) if "direct" in line)
-        assert row.split() == ["direct", "1,170,002", "10.00", "1,000.00", "1,024"]
+        assert row.split() == ["direct", "1,170,002", "10.0", "1,000", "1,024"]
 
     def test_of_streams_the_cost_and_the_lateness_of_events(self):
         late = seen(events=50_000, lateness=1_500.0)
@@ -49,10 +60,22 @@ class TestTables:
         row = next(line for line in printed(shown.table(found, workloads.STREAMS)) if "sglang" in line)
         assert row.split() == ["sglang-router", "2.00", "1.50", "1.50", "0.00", "1,024"]
 
-    def test_a_subject_that_answered_nothing_is_shown_with_what_failed(self):
-        found = results([measured("nginx", "c-200", 1, seen(errors={"cut": 200}))])
-        row = next(line for line in printed(shown.table(found, workloads.STREAMS)) if "nginx" in line)
-        assert row.split()[-1] == "200"
+    def test_a_subject_that_answered_nothing_has_no_figures_but_what_failed(self):
+        nothing = replace_struct(seen(errors={"cut": 1000}), event_lateness=times(count=0), first_byte=times(count=0))
+        found = results([measured("sglang-router", "c-1000", 1, nothing)])
+        row = next(line for line in printed(shown.table(found, workloads.MORE_STREAMS)) if "sglang" in line)
+        assert row.split() == ["sglang-router", "1,024", "1,000"]
+
+    def test_the_worst_figures_fit_too(self):
+        late = replace_struct(seen(events=1, lateness=9_999_999.0), first_byte=times(p99=99_999_999.0))
+        found = results([measured("sglang-router", "c-1000", 1, late, cpu=1.0)])
+        row = next(line for line in printed(shown.table(found, workloads.MORE_STREAMS)) if "sglang" in line)
+        assert row.split() == ["sglang-router", "100,000", "10,000", "10,000", "100,000", "1,024"]
+
+    def test_goals_and_ratios_fit_whether_they_were_measured_or_not(self):
+        for found in (results([]), results([measured("fairpool", "c-200", 1, seen(lateness=138_000.0))])):
+            assert any("(f)" in line for line in printed(shown.goals(found)))
+            printed(shown.ratios(found))
 
 
 class TestFailures:
@@ -114,15 +137,20 @@ async def test_nginx_pinned_to_a_core_ends_with_its_workers_without_being_killed
 @pytest.mark.skipif(not TOOLS, reason="needs nginx and taskset")
 def test_a_whole_run_measures_each_subject_and_ends_what_it_started(tmp_path, monkeypatch, capsys):
     brief = replace(workloads.SIXTY_FOUR, seconds=0.3, warmup=0.1)
-    pairs = [(name, brief) for name in ("direct", "nginx", "fairpool")]
-    monkeypatch.setattr(gateway, "QUICK", replace(gateway.QUICK, pairs=pairs, rounds=2))
+    pairs = [(name, brief) for name in ("direct", "nginx", "broken", "fairpool")]
+
+    def once(found):
+        return found.measured[-1].round == 1
+
+    monkeypatch.setattr(gateway, "quick", lambda: Plan((NGINX, BROKEN, GATEWAY), pairs, rounds=1, doubt=once, most=3))
     file = tmp_path / "bench.json"
     assert gateway.main(["--quick", "--output", str(file)]) == 0
     assert descendants(os.getpid()) == {}
     found = Results.read(file)
-    assert (found.left_out, found.unexpected) == ({}, {})
-    assert [(each.subject, each.round) for each in found.measured] == [(name, n) for n in (1, 2) for name, _ in pairs]
+    assert (found.left_out, found.unexpected) == ({"broken": "there is no such thing"}, {})
+    names = ("direct", "nginx", "fairpool")
+    assert [(each.subject, each.round) for each in found.measured] == [(name, n) for n in (1, 2) for name in names]
     for each in found.measured:
         assert each.seen.begun == each.seen.answered > 0
         assert each.memory > 1 << 16
-    assert "fairpool" in capsys.readouterr().out
+    assert "broken is left out: there is no such thing" in capsys.readouterr().out

@@ -77,6 +77,20 @@ class TestCounts:
         assert server.connections == len(server.asked) == seen["answered"]
         assert {asked.headers["connection"] for asked in server.asked} == {"close"}
 
+    async def test_connections_may_begin_one_after_another(self):
+        began = []
+
+        async def first_of_each(asked):
+            began.append(time.monotonic())
+            await asyncio.sleep(1)
+            return OK
+
+        async with odd_server(first_of_each) as server:
+            seen = await load(server.port, "--connections", "10", "--seconds", "0.6", "--ramp", "0.5")
+        assert adds_up(seen) == {}
+        assert server.connections == 10
+        assert began[9] - began[0] >= 0.4
+
     async def test_the_same_seed_asks_at_the_same_moments(self, tmp_path):
         async def sizes(seed):
             (tmp_path / "large").write_bytes(b"x")
