@@ -1,12 +1,19 @@
-"""The command `fairpool-gateway`: one pool's gateway from a configuration file, or from a Secret in Kubernetes."""
+"""The command `fairpool-gateway`: one pool's gateway from a configuration file, or from a Secret in Kubernetes.
+
+An option that is not known ends it, for a person may have mistyped one. Only beside `--config-secret`, which an
+operator writes, it is left out and told in the log: that operator may be newer, and its pools are served all the same.
+"""
 
 from __future__ import annotations
 
 import argparse
+import logging
 import os
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 from fairpool_gateway import logs
 from fairpool_gateway.app.kubernetes import Place
@@ -19,14 +26,22 @@ from fairpool_gateway.sfq import Scheduler
 
 EXIT_CANNOT_START, EXIT_CONFIG = 1, 2
 
+log = logging.getLogger(__name__)
+
+_OPTION: Final = re.compile(r"--[a-z][a-z-]*(?==|\Z)")
+
 
 def main(arguments: Sequence[str] | None = None, *, ordering: OrderingFactory[Request] = Scheduler) -> int:
     """Run the gateway; returns its exit status: 0, 1 where it cannot start, 2 where its configuration is wrong."""
     parser = _parser()
-    parsed = parser.parse_args(arguments)
+    parsed, unknown = parser.parse_known_args(arguments)
+    if unknown and parsed.config_secret is None:
+        parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     if (wrong := _wrong_together(parsed)) is not None:
         parser.error(wrong)
     logs.set_up(sys.stderr, parsed.log_format, parsed.log_level)
+    if unknown:
+        log.warning("left out, for this version does not know it: %s", _named(unknown))
     path: Path | None = parsed.config
     try:
         config = None if path is None else read(path, strict=True)
@@ -43,6 +58,11 @@ def main(arguments: Sequence[str] | None = None, *, ordering: OrderingFactory[Re
         return EXIT_CONFIG
     print(f"{path}: good. Pool {config.pool}, {len(config.tenants)} tenants, {len(config.endpoints)} endpoints.")
     return 0
+
+
+def _named(unknown: Sequence[str]) -> str:
+    """The options among arguments, without their values, which may be secret."""
+    return ", ".join(found[0] for argument in unknown if (found := _OPTION.match(argument))) or "what has no name"
 
 
 def _wrong_together(parsed: argparse.Namespace) -> str | None:
@@ -76,7 +96,10 @@ def _options(parsed: argparse.Namespace) -> Options:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="fairpool-gateway", description="Serve one pool, as its configuration says.")
+    # Without abbreviations: a newer operator's option may be the beginning of one that means something else here.
+    parser = argparse.ArgumentParser(
+        prog="fairpool-gateway", description="Serve one pool, as its configuration says.", allow_abbrev=False
+    )
     where = parser.add_mutually_exclusive_group(required=True)
     where.add_argument("--config", type=Path, metavar="FILE", help="the pool, in YAML or JSON; followed")
     where.add_argument("--config-secret", metavar="NAME", help="the Secret where an operator keeps it; followed")

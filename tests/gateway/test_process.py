@@ -12,7 +12,7 @@ import openai
 import pytest
 from support.config import key_of, pool_document
 from support.engine import running_engine
-from support.gateway_process import gateway_process
+from support.gateway_process import gateway_process, started_gateway
 from support.scripted_endpoint import PATIENCE, until
 
 from fairpool_gateway.app.server import address_of, listen
@@ -221,3 +221,25 @@ class TestWhatGoesTogether:
         monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
         assert main(["--config", str(config()), "--port", "0", "--admin-port", "0", "--namespace", "n"]) == 1
         assert "this is no pod, and no --kubeconfig is given" in capsys.readouterr().err
+
+
+class TestAnOptionThatIsNotKnown:
+    NEWER = ("--drain", SECRET, f"--engine-key={SECRET}", "--of-the-next-release")
+
+    def test_ends_a_gateway_that_a_person_starts(self, config, capsys):
+        with pytest.raises(SystemExit) as ended:
+            main(["--config", str(config()), "--check", "--in-pod", "--drain", "5"])
+        assert ended.value.code == 2
+        assert "unrecognized arguments: --drain 5" in capsys.readouterr().err
+
+    async def test_of_a_newer_operator_is_told_without_its_value_and_ends_nothing(self, tmp_path):
+        operators = ("--config-secret", "s", "--pool", "p", "--namespace", "n", "--kubeconfig", str(tmp_path / "none"))
+        async with started_gateway(*operators, *self.NEWER) as gateway:
+            assert await gateway.ended() == 1
+        warning, *_, end = gateway.said
+        assert warning.endswith(
+            "WARNING fairpool_gateway.main left out, for this version does not know it:"
+            " --drain, --engine-key, --of-the-next-release"
+        )
+        assert end.startswith("fairpool-gateway: ")
+        assert SECRET not in "".join(gateway.said)
