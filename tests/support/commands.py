@@ -29,6 +29,7 @@ MENTIONED: Final = {
     "fairpool lab compare": "the command's name",
     "fairpool lab gap": "the command's name",
     "fairpool lab report LOG --html FILE": "a log of the reader's",
+    "fairpool lab what-if": "the command's name",
     "fairpool-operator run": "the command's name",
     "fairpool-operator validate": "the command's name",
     "fairpool up -f PATH": "a path of the reader's",

@@ -15,10 +15,21 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:  # loaded by who needs them, for it takes a while
     from rich.console import Console
 
+    from fairpool_lab.comparison.engines import Chosen
     from fairpool_lab.comparison.outcome import Outcome
+    from fairpool_lab.traces import Trace
 
 _PLAIN_WIDTH = 160
 """Columns, where the output is no terminal that has a width."""
+
+
+class Demand(NamedTuple):
+    """A trace: its file, its requests, how many were left out as too long for the engine, and that engine."""
+
+    path: Path
+    trace: Trace
+    left_out: int
+    engine: Chosen
 
 
 class Performed(NamedTuple):
@@ -31,6 +42,24 @@ class Performed(NamedTuple):
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add all options but that of the policies."""
+    add_demand(parser)
+    pool = add_pool(parser)
+    pool.add_argument("--slots", type=int, metavar="N", help="requests that each may have (default: the engine's)")
+    pool.add_argument(
+        "--weights",
+        metavar="W",
+        help="TENANT=WEIGHT,… or `ranked`: 4, 2, 1 in turn, the heaviest first (default: equal)",
+    )
+    pool.add_argument(
+        "--estimator", default="TenantAverage", metavar="X", help="what estimates costs (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--html", type=Path, metavar="FILE", help="write a page with charts, too, that needs nothing else"
+    )
+
+
+def add_demand(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say what is asked for, and how it is told."""
     demand = parser.add_argument_group("demand")
     demand.add_argument("--trace", type=Path, metavar="FILE", help="who asks for what, and when (default: the excerpt)")
     demand.add_argument(
@@ -45,42 +74,51 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     demand.add_argument("--speed", type=float, default=1.0, metavar="X", help="play it X times as fast (default: 1)")
     demand.add_argument("--leave-after", type=float, metavar="SECONDS", help="clients leave after so long")
     demand.add_argument("--drop-longer", action="store_true", help="leave out requests that the engine cannot hold")
+    parser.add_argument("--seed", type=int, default=0, metavar="S", help="what chance follows from (default: 0)")
+    parser.add_argument("--json", action="store_true", help="print all figures as one JSON object instead")
+
+
+def add_pool(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
+    """Add the options that say what serves it."""
     pool = parser.add_argument_group("pool")
     pool.add_argument("--engine", default="a10g", metavar="E", help="what the endpoints are (default: %(default)s)")
     pool.add_argument("--endpoints", type=int, default=1, metavar="N", help="how many (default: %(default)s)")
-    pool.add_argument("--slots", type=int, metavar="N", help="requests that each may have (default: the engine's)")
     pool.add_argument("--prefix-cache", type=int, metavar="TOKENS", help="they cache prompts' blocks of so many tokens")
-    pool.add_argument(
-        "--weights",
-        metavar="W",
-        help="TENANT=WEIGHT,… or `ranked`: 4, 2, 1 in turn, the heaviest first (default: equal)",
+    return pool
+
+
+def demand_of(options: argparse.Namespace) -> Demand:
+    """Read the trace, and leave out what does not fit if that is wanted."""
+    # Here, for what reads traces takes a while to load, and other commands need none of it.
+    from fairpool_lab import traces  # noqa: PLC0415
+    from fairpool_lab.comparison import demand, engines, setup  # noqa: PLC0415
+
+    path = options.trace or traces.EXCERPT
+    engine = engines.named(options.engine)
+    whole = demand.read(
+        path, columns=options.columns, tenant_in_id=options.tenant_in_id, deal=options.deal, seed=options.seed
     )
-    pool.add_argument(
-        "--estimator", default="TenantAverage", metavar="X", help="what estimates costs (default: %(default)s)"
-    )
-    parser.add_argument("--seed", type=int, default=0, metavar="S", help="what chance follows from (default: 0)")
-    parser.add_argument("--json", action="store_true", help="print all figures as one JSON object instead")
-    parser.add_argument(
-        "--html", type=Path, metavar="FILE", help="write a page with charts, too, that needs nothing else"
-    )
+    trace = whole
+    if options.drop_longer:
+        trace = tuple(request for request in whole if setup.Setup.fits(engine, request))
+    return Demand(path, trace, len(whole) - len(trace), engine)
+
+
+def console() -> Console:
+    """Where people read: as wide as their terminal, or wide enough for the tables."""
+    from rich.console import Console  # noqa: PLC0415 - as above
+
+    return Console(width=None if sys.stdout.isatty() else _PLAIN_WIDTH, highlight=False)
 
 
 def perform(options: argparse.Namespace, policies: Sequence[str]) -> Performed | None:
     """Run, measure, and write the page if one is wanted; None where all was printed as JSON."""
-    # Here, for tables and measures take a while to load, and other commands need none of them.
-    from rich.console import Console  # noqa: PLC0415
+    from rich.console import Console  # noqa: PLC0415 - as above
 
-    from fairpool_lab import report, traces  # noqa: PLC0415
-    from fairpool_lab.comparison import demand, engines, runs, setup  # noqa: PLC0415
+    from fairpool_lab import report  # noqa: PLC0415
+    from fairpool_lab.comparison import runs, setup  # noqa: PLC0415
 
-    path = options.trace or traces.EXCERPT
-    engine = engines.named(options.engine)
-    trace = demand.read(
-        path, columns=options.columns, tenant_in_id=options.tenant_in_id, deal=options.deal, seed=options.seed
-    )
-    whole = len(trace)
-    if options.drop_longer:
-        trace = tuple(request for request in trace if setup.Setup.fits(engine, request))
+    path, trace, left_out, engine = demand_of(options)
     chosen = setup.Setup(
         trace=trace,
         engine=engine,
@@ -100,8 +138,7 @@ def perform(options: argparse.Namespace, policies: Sequence[str]) -> Performed |
         drawn = [result.drawn for result in results if result.drawn is not None]
         report.write(options.html, runs.report(path.name, options.command, chosen, drawn))
     if options.json:
-        sys.stdout.write(runs.as_json(str(path), chosen, outcomes, left_out=whole - len(trace)) + "\n")
+        sys.stdout.write(runs.as_json(str(path), chosen, outcomes, left_out=left_out) + "\n")
         return None
-    left_out = f", {whole - len(trace):,} left out" if whole > len(trace) else ""
-    console = Console(width=None if sys.stdout.isatty() else _PLAIN_WIDTH, highlight=False)
-    return Performed(f"{runs.about(path.name, chosen)}{left_out}.\n", outcomes, console)
+    said = f", {left_out:,} left out" if left_out else ""
+    return Performed(f"{runs.about(path.name, chosen)}{said}.\n", outcomes, console())

@@ -7,7 +7,7 @@ Waits count over the whole run.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from fairpool_lab.comparison.setup import Setup
@@ -176,6 +176,14 @@ def _tenants(run: Run, setup: Setup, got: shares.Shares) -> tuple[TenantOutcome,
             first_token=Spread.of(first.get(each.tenant)),
             slowdown=Spread.of(slower.get(each.tenant)),
         )
-        for each in got.tenants
+        for each in (*got.tenants, *_never_let_in(run, got))
     ]
     return tuple(sorted(found, key=lambda each: (-each.entitled, each.tenant)))
+
+
+def _never_let_in(run: Run, got: shares.Shares) -> Iterator[shares.TenantShare]:
+    """Tenants whose every request was refused at the door, of which no decision tells."""
+    header = run.log.header
+    for tenant in {request.tenant for request in run.requests} - {each.tenant for each in got.tenants}:
+        weight = header.weights.get(tenant, header.default_weight)
+        yield shares.TenantShare(tenant, weight, 0, 0, 0.0, 0, 0.0, 0.0)

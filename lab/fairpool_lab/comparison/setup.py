@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from random import Random
 
+from fairpool_gateway.config import PoolConfig
 from fairpool_gateway.cost import CostModel, Used
 from fairpool_gateway.sfq import LEAST_WEIGHT, MOST_WEIGHT
 from fairpool_lab import traces
@@ -13,7 +14,7 @@ from fairpool_lab.comparison.engines import Chosen
 from fairpool_lab.errors import OptionInvalid
 from fairpool_lab.measures.served import Served
 from fairpool_lab.policies import POLICIES, Listed, named
-from fairpool_lab.simulation import ESTIMATORS, Scenario, of_trace
+from fairpool_lab.simulation import ESTIMATORS, PATIENT, Scenario, of_trace
 from fairpool_lab.traces import Trace
 
 RANKED = "ranked"
@@ -36,6 +37,7 @@ class Setup:
         leaves_after: how long clients wait; None for as long as it takes.
         block_tokens: the tokens of a block of the engines' prefix caches; None for no caches.
         cost: what a token weighs.
+        pool: a pool's own configuration; None where everybody may wait, as long as it takes.
     """
 
     trace: Trace
@@ -49,6 +51,7 @@ class Setup:
     leaves_after: float | None = None
     block_tokens: int | None = None
     cost: CostModel = field(default_factory=CostModel)
+    pool: PoolConfig | None = None
 
     def __post_init__(self) -> None:
         for option, value in (
@@ -91,8 +94,46 @@ class Setup:
             weights=self.weights,
             estimator=ESTIMATORS[self.estimator].make,
             cost=self.cost,
+            default_weight=100 if self.pool is None else self.pool.default_weight,
+            queue=PATIENT if self.pool is None else self.pool.queue,
+            pool=self.pool,
             seed=self.seed,
         )
+
+
+def of_pool(
+    pool: PoolConfig,
+    trace: Trace,
+    engine: Chosen,
+    *,
+    endpoints: int,
+    seed: int = 0,
+    speed: float = 1.0,
+    leaves_after: float | None = None,
+    block_tokens: int | None = None,
+) -> Setup:
+    """A pool as it is configured, with its own weights, slots, bounds and estimates, for the requests of a trace.
+
+    Raises:
+        OptionInvalid: it knows none of their tenants, or an option cannot be used.
+    """
+    if not trace:
+        known = ", ".join(tenant.name for tenant in pool.tenants) or "nobody"
+        raise OptionInvalid(f"--trace: no request is of a tenant that pool {pool.pool} knows, which are {known}")
+    return Setup(
+        trace=trace,
+        engine=engine,
+        endpoints=endpoints,
+        slots=pool.slots.per_endpoint,
+        weights=pool.weights(),
+        estimator=pool.cost.output_estimator.value,
+        seed=seed,
+        speed=speed,
+        leaves_after=leaves_after,
+        block_tokens=block_tokens,
+        cost=pool.cost.model(),
+        pool=pool,
+    )
 
 
 def policies(names: list[str]) -> tuple[Listed, ...]:

@@ -5,11 +5,12 @@ from fairpool_lab.simulation.engines import ContinuousBatching, Engine, FixedSer
 from fairpool_lab.simulation.estimates import ESTIMATORS
 from fairpool_lab.simulation.request import End, SimulatedRequest
 from fairpool_lab.simulation.run import Run, Service
-from fairpool_lab.simulation.scenario import Replace, Reweigh, Scenario
+from fairpool_lab.simulation.scenario import PATIENT, Replace, Reweigh, Scenario
 from fairpool_lab.simulation.simulator import simulate
 
 __all__ = [
     "ESTIMATORS",
+    "PATIENT",
     "Ask",
     "Clients",
     "ContinuousBatching",

@@ -73,6 +73,8 @@ class Scenario:
         cost: what a token weighs.
         estimator: makes what estimates costs.
         queue: what may wait, and how long.
+        pool: a pool's own configuration, whose tenants may be suspended and have bounds of their own; None for one that
+            says nothing but what is said here.
         seed: what closed loops draw their requests by.
     """
 
@@ -87,6 +89,7 @@ class Scenario:
     cost: CostModel = field(default_factory=CostModel)
     estimator: Callable[[CostModel], Estimator] = Estimator
     queue: QueueSettings = PATIENT
+    pool: PoolConfig | None = None
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -104,13 +107,13 @@ class Scenario:
 
         These may be called whatever a trace calls them, so their names are not held to the configuration's rules.
         """
+        own = {} if self.pool is None else {tenant.name: tenant for tenant in self.pool.tenants}
+        tenants = (own.get(name, TenantSettings.model_construct(name=name)) for name in sorted(weights))
         return PoolConfig(
             pool=POOL,
             models=(MODEL,),
             endpoints=(),
-            tenants=tuple(
-                TenantSettings.model_construct(name=name, weight=weight) for name, weight in sorted(weights.items())
-            ),
+            tenants=tuple(tenant.model_copy(update={"weight": weights[tenant.name], "keys": ()}) for tenant in tenants),
             authentication=AuthenticationSettings(
                 type="TrustedHeader",
                 header="x-tenant",
@@ -127,6 +130,7 @@ class Scenario:
             slots=SlotSettings(per_endpoint=self.slots),
             queue=self.queue,
             default_weight=self.default_weight,
+            suspend=self.pool is not None and self.pool.suspend,
         )
 
     def specs(self, endpoints: Sequence[str]) -> Iterator[EndpointSpec]:
