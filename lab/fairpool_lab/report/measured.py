@@ -6,9 +6,10 @@ no log, when tokens came, is given beside it.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Final
 
 from fairpool_gateway.decision_log import Dispatch
@@ -69,9 +70,9 @@ def measured(
                 entitled_share=tenant.entitled_share,
                 received_share=tenant.received_share,
                 service=_since(began, services.get(tenant.tenant, Curve())),
-                waits=waited[tenant.tenant].values if tenant.tenant in waited else (),
-                first_tokens=tokens[tenant.tenant].values if tenant.tenant in tokens else (),
-                slowdowns=slower[tenant.tenant].values if tenant.tenant in slower else (),
+                waits=_values(waited, tenant.tenant),
+                first_tokens=_values(tokens, tenant.tenant),
+                slowdowns=_values(slower, tenant.tenant),
             )
             for tenant in part.tenants
         ),
@@ -164,20 +165,23 @@ def _distances(log: Log, edges: Sequence[float], gaps: gap.Gaps, began: float) -
 
 def _utilisation(found: Occupancy, edges: Sequence[float], began: float, slots: int) -> Curve:
     """The part of the slots that were taken, on average over each stretch, which its beginning stands for."""
-    starts = (began, *edges[:-1])
-    used = [0.0] * len(edges)
-    stretch = 0
-    for since, until, taken in zip(found.times, found.times[1:], found.taken, strict=False):
-        at = since
-        while at < until and stretch < len(edges):
-            end = min(until, edges[stretch])
-            used[stretch] += taken * max(0.0, end - at)
-            at = max(at, end)
-            if end == edges[stretch]:
-                stretch += 1
-    lengths = [end - start for start, end in zip(starts, edges, strict=True)]
-    values = tuple(one / (slots * length) if length else 0.0 for one, length in zip(used, lengths, strict=True))
-    return Curve(starts, values)
+    spent = [taken * (end - start) for (start, end), taken in zip(pairwise(found.times), found.taken, strict=False)]
+    before = (0.0, *accumulate(spent))
+
+    def slot_seconds(until: float) -> float:
+        place = bisect_right(found.times, until) - 1
+        return before[place] + found.taken[place] * (until - found.times[place]) if place >= 0 else 0.0
+
+    stretches = list(pairwise((began, *edges)))
+    values = (
+        (slot_seconds(end) - slot_seconds(start)) / (slots * (end - start)) if end > start else 0.0
+        for start, end in stretches
+    )
+    return Curve(tuple(start for start, _ in stretches), tuple(values))
+
+
+def _values(found: Mapping[str, Distribution], tenant: str) -> tuple[float, ...]:
+    return found[tenant].values if tenant in found else ()
 
 
 def _edges(began: float, ended: float, stretches: int) -> tuple[float, ...]:
