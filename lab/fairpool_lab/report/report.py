@@ -1,7 +1,7 @@
 """What a report shows, as plain values: whoever has run something fills these in, and nothing here knows how it ran.
 
-Times are seconds from the beginning of the run. The charts of a report's runs share their scales, so it should hold runs
-of the same requests, or of the same pool.
+Times are seconds from the beginning of the run. The charts of a report's runs share their scales, so it should hold
+runs of the same requests, or of the same pool.
 """
 
 from __future__ import annotations
