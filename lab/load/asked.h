@@ -4,6 +4,7 @@
 #define FAIRPOOL_ASKED_H
 
 #include <getopt.h>
+#include <stdbool.h>
 #include <sys/stat.h>
 
 #include "sockets.h"

@@ -8,8 +8,6 @@
  * in a second, whether others are answered or not. streams: so many requests whose answers are streams, and the
  * lateness of each event against the time that it carries, as `@` and 19 digits of nanoseconds. */
 
-#include <stdbool.h>
-
 #include <sys/uio.h>
 
 #include "asked.h"

@@ -75,7 +75,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for table in shown.tables(results, workloads.ALL):
         console.print(table)
     console.print(shown.ratios(results) if options.quick else shown.goals(results))
-    wrong = [f"requests failed: {line}" for line in results.failures(OURS)]
+    wrong = [f"{name} is left out: {results.left_out[name]}" for name in OURS if name in results.left_out]
+    wrong += [f"requests failed: {line}" for line in results.failures(OURS)]
     wrong += [f"worse than recorded: {line}" for line in slower]
     for line in wrong:
         console.print(line, style="red", markup=False)

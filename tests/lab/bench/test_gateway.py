@@ -18,7 +18,7 @@ from support.processes import descendants, held
 from support.tenant import pool_over
 
 from fairpool_lab import processes
-from fairpool_lab.bench import gateway, rounds, shown, workloads
+from fairpool_lab.bench import compiled, gateway, shown, stage, workloads
 from fairpool_lab.bench.machine import free_port, pinned, tool
 from fairpool_lab.bench.peers import NGINX
 from fairpool_lab.bench.results import Results
@@ -35,6 +35,12 @@ def no_such_thing() -> Path:
 
 
 BROKEN = Subject("broken", "a peer that cannot be had", no_such_thing, lambda *_: ())
+FLEETING = Subject(
+    "fleeting",
+    "a peer that ends while others are measured",
+    lambda: compiled.program("backend"),
+    lambda program, place: ["timeout", "1", str(program), "--port", str(place.port)],
+)
 
 
 def printed(shows: Any) -> list[str]:
@@ -96,7 +102,7 @@ class TestFailures:
             for name, reason in (("a", "answered"), ("b", "answered"), ("c", "queue_full")):
                 running_one.gateway.tally_of(name).outcomes[reason] += 2
             said = (await running_one.admin("/metrics")).text
-        assert rounds.outcomes_in(said) == {"answered": 4, "queue_full": 2}
+        assert stage.outcomes_in(said) == {"answered": 4, "queue_full": 2}
 
     def test_what_the_machine_lacks_is_said_before_anything_starts(self, monkeypatch, capsys):
         monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0})
@@ -137,20 +143,25 @@ async def test_nginx_pinned_to_a_core_ends_with_its_workers_without_being_killed
 @pytest.mark.skipif(not TOOLS, reason="needs nginx and taskset")
 def test_a_whole_run_measures_each_subject_and_ends_what_it_started(tmp_path, monkeypatch, capsys):
     brief = replace(workloads.SIXTY_FOUR, seconds=0.3, warmup=0.1)
-    pairs = [(name, brief) for name in ("direct", "nginx", "broken", "fairpool")]
+    pairs = [(name, brief) for name in ("direct", "nginx", "broken", "fleeting", "fairpool")]
 
     def once(found):
         return found.measured[-1].round == 1
 
-    monkeypatch.setattr(gateway, "quick", lambda: Plan((NGINX, BROKEN, GATEWAY), pairs, rounds=1, doubt=once, most=3))
+    monkeypatch.setattr(
+        gateway, "quick", lambda: Plan((NGINX, BROKEN, FLEETING, GATEWAY), pairs, rounds=1, doubt=once, most=3)
+    )
     file = tmp_path / "bench.json"
     assert gateway.main(["--quick", "--output", str(file)]) == 0
     assert descendants(os.getpid()) == {}
     found = Results.read(file)
-    assert (found.left_out, found.unexpected) == ({"broken": "there is no such thing"}, {})
+    left_out = {"broken": "there is no such thing", "fleeting": "fleeting ended with status 124 while it was needed"}
+    assert {name: why.partition(";")[0] for name, why in found.left_out.items()} == left_out
+    assert found.unexpected == {}
+    staying = [each for each in found.measured if each.subject != "fleeting"]
     names = ("direct", "nginx", "fairpool")
-    assert [(each.subject, each.round) for each in found.measured] == [(name, n) for n in (1, 2) for name in names]
-    for each in found.measured:
+    assert [(each.subject, each.round) for each in staying] == [(name, n) for n in (1, 2) for name in names]
+    for each in staying:
         assert each.seen.begun == each.seen.answered > 0
         assert each.memory > 1 << 16
     assert "broken is left out: there is no such thing" in capsys.readouterr().out

@@ -18,7 +18,7 @@ def percentiles(values: list[int]) -> list[int]:
     return [int(each) for each in said.split()]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.lists(times, min_size=1, max_size=200))
 @example([0])
 @example([255, 256, 257])

@@ -36,7 +36,7 @@ def framed(draw: st.DrawFn) -> tuple[list[str], bytes, bytes]:
     return ["Transfer-Encoding: chunked"], body, pieces + b"0\r\n" + trailer + b"\r\n"
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(framed(), headers, st.integers(1, 64), st.sampled_from([200, 404, 503]), st.binary(max_size=20))
 def test_an_answer_is_read_whole_and_no_byte_beyond_it(framing, others, piece, status, beyond):
     lines = [f"HTTP/1.1 {status} Said", *(f"{name}: {value}" for name, value in others), *framing[0], "", ""]
@@ -46,7 +46,7 @@ def test_an_answer_is_read_whole_and_no_byte_beyond_it(framing, others, piece, s
     assert found["taken"] == len(message)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     framed(),
     st.integers(1, 64),
@@ -58,7 +58,7 @@ def test_so_is_a_request(framing, piece, target):
     assert (found["part"], found["target"], found["body"]) == ("whole", target, framing[1])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.binary(max_size=300), st.integers(1, 64), st.sampled_from(["answer", "request"]))
 def test_whatever_comes_no_memory_is_touched_that_is_not_its_own(message, piece, kind):
     probed(kind, str(piece), given=message)
