@@ -41,7 +41,7 @@ def whole() -> Plan:
         for workload in workloads.ALL
         for name in ((DIRECT, CROWDED.name) if workload in workloads.OF_TENANTS else names)
     ]
-    return Plan((*PEERS, GATEWAY, CROWDED), pairs, rounds=4)
+    return Plan((*PEERS, GATEWAY, CROWDED), pairs, rounds=5)
 
 
 def quick() -> Plan:

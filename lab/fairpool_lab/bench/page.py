@@ -35,10 +35,22 @@ class Picture:
 
 
 PICTURES: Final = (
-    Picture("requests.svg", "Requests in a second at 64 connections", workloads.SIXTY_FOUR, shown.RATE),
-    Picture("latency.svg", "p99 of the time of an answer at 2,000 requests/s, in ms", workloads.STEADY, shown.P99),
-    Picture("events.svg", "Processor seconds for 100,000 events, 200 streams", workloads.STREAMS, shown.CPU),
-    Picture("lateness.svg", "p99 of the lateness of events, 200 streams, in ms", workloads.STREAMS, shown.LATE99),
+    Picture("requests.svg", "Requests in a second at 64 connections: more is better", workloads.SIXTY_FOUR, shown.RATE),
+    Picture(
+        "latency.svg",
+        "p99 of the time of an answer at 2,000 requests/s, in ms: less is better",
+        workloads.STEADY,
+        shown.P99,
+    ),
+    Picture(
+        "events.svg", "Processor seconds for 100,000 events, 200 streams: less is better", workloads.STREAMS, shown.CPU
+    ),
+    Picture(
+        "lateness.svg",
+        "p99 of the lateness of events, 200 streams, in ms: less is better",
+        workloads.STREAMS,
+        shown.LATE99,
+    ),
 )
 
 
@@ -78,8 +90,8 @@ def _draw(results: Results, picture: Picture, directory: Path) -> bool:
 
 def _lines(results: Results, drawn: Sequence[Picture], charts: str) -> Iterator[str]:
     rounds = max((each.round for each in results.measured), default=0)
-    yield f"Measured on {results.began[:10]} on {results.machine}, in {rounds} interleaved rounds; each subject has"
-    yield "one core, the load and the endpoint the other. Medians, and in brackets the range of the rounds."
+    yield f"Measured on {results.began[:10]}, in {rounds} interleaved rounds, on {results.machine}."
+    yield "Each subject has one core, the load and the endpoint the other. Medians, and in brackets their range."
     yield ""
     yield "| | |"
     yield "|---|---|"

@@ -55,7 +55,7 @@ class Row:
 
 def written(value: float) -> str:
     """A figure with as many digits as say something."""
-    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+    return f"{value:,.{0 if value >= 100 else 1 if value >= 10 else 2 if value >= 1 else 3}f}"
 
 
 def rows(results: Results, workload: Workload) -> list[Row]:

@@ -19,6 +19,7 @@ from support.tenant import pool_over
 
 from fairpool_lab import processes
 from fairpool_lab.bench import compiled, gateway, shown, stage, workloads
+from fairpool_lab.bench.goals import GOALS, GUARDED
 from fairpool_lab.bench.machine import free_port, pinned, tool
 from fairpool_lab.bench.peers import NGINX
 from fairpool_lab.bench.results import Results
@@ -64,7 +65,7 @@ class TestTables:
         late = seen(events=50_000, lateness=1_500.0)
         found = results([measured("sglang-router", "c-200", 1, late, cpu=1.0)])
         row = next(line for line in printed(shown.table(found, workloads.STREAMS)) if "sglang" in line)
-        assert row.split() == ["sglang-router", "2.00", "1.50", "1.50", "0.00", "1,024"]
+        assert row.split() == ["sglang-router", "2.00", "1.50", "1.50", "0.000", "1,024"]
 
     def test_a_subject_that_answered_nothing_has_no_figures_but_what_failed(self):
         nothing = replace_struct(seen(errors={"cut": 1000}), event_lateness=times(count=0), first_byte=times(count=0))
@@ -112,6 +113,32 @@ class TestFailures:
         monkeypatch.setattr(shutil, "which", lambda *_, **__: None)
         assert gateway.main(["--quick"]) == 2
         assert "apt-get install" in capsys.readouterr().out
+
+
+class TestPlans:
+    def test_each_takes_no_longer_than_it_says(self):
+        for plan, most in ((gateway.whole(), 40 * 60), (gateway.quick(), 3 * 60)):
+            assert plan.rounds * sum(each.warmup + each.seconds + 0.5 for _, each in plan.pairs) < most
+
+    def test_everything_that_is_measured_is_started(self):
+        for plan in (gateway.whole(), gateway.quick()):
+            started = {"direct", *(subject.name for subject in plan.subjects)}
+            assert {name for name, _ in plan.pairs} == started
+
+    def test_what_the_guard_compares_is_measured_by_the_quick_one_and_what_the_goals_do_by_the_whole_one(self):
+        for plan, figures in (
+            (gateway.quick(), [figure for figure, _ in GUARDED.values()]),
+            (gateway.whole(), [goal.figure for goal in GOALS]),
+        ):
+            found = results(measured(name, each.name, 1, seen(events=1, p50=1, p99=1)) for name, each in plan.pairs)
+            (one,) = found.rounds()
+            for figure in figures:
+                figure(one)
+
+    def test_more_rounds_follow_only_while_there_is_doubt(self):
+        sure, doubtful = (Plan((), (), rounds=2, doubt=lambda _, it=it: it, most=4) for it in (False, True))
+        assert [sure.goes_on(number, results([])) for number in range(3)] == [True, True, False]
+        assert [doubtful.goes_on(number, results([])) for number in range(5)] == [True] * 4 + [False]
 
 
 class TestFiles:
@@ -164,4 +191,5 @@ def test_a_whole_run_measures_each_subject_and_ends_what_it_started(tmp_path, mo
     for each in staying:
         assert each.seen.begun == each.seen.answered > 0
         assert each.memory > 1 << 16
+    assert sum(each.cpu_seconds for each in staying if each.subject == "fairpool") > 0
     assert "broken is left out: there is no such thing" in capsys.readouterr().out

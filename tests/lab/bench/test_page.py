@@ -30,11 +30,11 @@ class TestThePage:
     def test_it_has_each_figure_its_range_and_what_was_left_out(self, tmp_path):
         page.write(run(), tmp_path / "performance.md")
         text = (tmp_path / "performance.md").read_text()
-        assert "| nginx | 2,000 (1,000 to 3,000) | 0.80 (0.80 to 0.80) | 3.00 (3.00 to 3.00) | 1,024 " in text
-        assert "| fairpool | 1.50 (1.50 to 1.50) | 0.70 (0.70 to 0.70) | 0.70 (0.70 to 0.70) |" in text
+        assert "| nginx | 2,000 (1,000 to 3,000) | 0.800 (0.800 to 0.800) | 3.00 (3.00 to 3.00) | 1,024 " in text
+        assert "| fairpool | 1.50 (1.50 to 1.50) | 0.700 (0.700 to 0.700) | 0.700 (0.700 to 0.700) |" in text
         assert "envoy is left out: there is no package for this machine" in text
         assert "in 3 interleaved rounds" in text
-        assert "| 0.70 (0.70 to 0.70) | met |" in text
+        assert "| 0.700 (0.700 to 0.700) | met |" in text
         assert "| not measured | |" in text
 
     def test_it_shows_the_charts_that_it_drew_and_no_other(self, tmp_path):
