@@ -240,6 +240,14 @@ class TestNamesThatAreTaken:
         assert states(written.pool_status)["Accepted"] == ("False", "NameTaken")
         assert f"{kind} {name} in namespace inference is not this pool's" in message(written.pool_status, "Accepted")
 
+    def test_by_another_pool_are_said_like_those_by_anybody_else(self):
+        other = {"apiVersion": "fairpool.dev/v1alpha1", "kind": "FairPool", "name": "other", "uid": "uid-of-other"}
+        theirs = metadata("llama-fairpool", ownerReferences=[{**other, "controller": True}])
+        cluster = SmallCluster(fair_pool(), {"kind": "Service", "metadata": theirs})
+        written = cluster.settle()
+        assert (written.applies, written.removals) == ((), ())
+        assert states(written.pool_status)["Accepted"] == ("False", "NameTaken")
+
     def test_do_not_matter_for_what_the_pool_does_not_ask_for(self):
         cluster = SmallCluster(fair_pool(), {"kind": "NetworkPolicy", "metadata": metadata("llama-fairpool")})
         written = cluster.settle()

@@ -240,6 +240,13 @@ class TestKeys:
         cluster = cluster_of(tenant_weight(apiKeys=[old]))
         assert states(said_of(cluster))["ResolvedRefs"] == ("False", "KeysEnded")
 
+    def test_that_cannot_be_read_yet_are_not_said_to_have_ended_with_the_others(self):
+        old = {"name": "old", "digest": digest_of("old"), "notAfter": "2026-04-01T00:00:00Z"}
+        cluster = cluster_of(tenant_weight(apiKeys=[old, IN_A_SECRET]))
+        assert states(said_of(cluster))["ResolvedRefs"] == ("False", "SecretNotFound")
+        assert "Every key has ended" not in message(said_of(cluster), "ResolvedRefs")
+        assert "Key old ended at" in message(said_of(cluster), "Accepted")
+
     def test_are_not_used_where_a_proxy_names_the_tenants(self):
         proxy = {"type": "TrustedHeader", "header": "x-tenant", "proxyCredentialRef": {"name": "proxy"}}
         cluster = cluster_of(tenant_weight(), secret("proxy", credential="k"), authentication=proxy)
