@@ -7,6 +7,7 @@ import logging
 import pytest
 from hypothesis import HealthCheck, Phase, find, given, settings
 from hypothesis import strategies as st
+from support.fake_time import on_fake_time
 from support.scripted_endpoint import PATIENCE, until
 
 from fairpool_gateway.cluster import Change, Metadata, Mirror, Thing
@@ -152,6 +153,43 @@ class TestWhateverAWatchTells:
         assert find(scripts, lambda script: not ends_as_the_last_list_says(Adding, script), settings=FIND)
 
 
+AWAY = ClusterError("away")
+
+
+class Timed(Scripted):
+    """Notes when it is asked for a list; a number in what a watch brings is a silence of so many seconds."""
+
+    def __init__(self, *rounds):
+        super().__init__(*rounds)
+        self.listed = []
+
+    async def list(self):
+        self.listed.append(asyncio.get_running_loop().time())
+        return await super().list()
+
+    async def watch(self, version, seconds):
+        yield None
+        for each in self._watch:
+            if isinstance(each, Exception):
+                raise each
+            await asyncio.sleep(each)
+
+
+def lists_of(source):
+    """When it was asked for a list, on fake time, by a mirror whose pauses are as long as they may be."""
+
+    async def main():
+        task = asyncio.create_task(
+            Mirror(source, "things", lambda _: None, relist_seconds=600, chance=lambda: 1.0).follow()
+        )
+        await source.over.wait()
+        task.cancel()
+        await asyncio.wait([task])
+
+    on_fake_time(main())
+    return source.listed
+
+
 class TestTime:
     async def test_a_watch_that_goes_on_for_ever_does_not_keep_a_list_from_being_made(self):
         class Endless(Scripted):
@@ -164,10 +202,19 @@ class TestTime:
             await asyncio.wait_for(source.over.wait(), PATIENCE)
             assert source.lists == 4
 
-    async def test_a_source_that_fails_at_once_is_asked_less_and_less_often(self):
-        mirror = Mirror(Scripted(), "things", lambda _: None, chance=lambda: 1.0)
-        pauses = [mirror._pause() for _ in range(8)]
-        assert pauses == [0.2, 0.4, 0.8, 1.6, 3.2, 5.0, 5.0, 5.0]
+    @pytest.mark.parametrize(
+        "attempt",
+        [(AWAY, []), ([], [AWAY])],
+        ids=["whose list fails", "whose watch breaks as soon as the server agreed to it"],
+    )
+    def test_a_source_that_fails_at_once_is_asked_less_and_less_often(self, attempt):
+        listed = lists_of(Timed(*[attempt] * 7))
+        assert listed == pytest.approx([0.0, 0.2, 0.6, 1.4, 3.0, 6.2, 11.2, 16.2])
+
+    def test_a_source_whose_watch_lasted_is_asked_again_soon(self):
+        broken = ([], [AWAY])
+        listed = lists_of(Timed(*[broken] * 3, ([], [6.0, AWAY]), broken))
+        assert listed == pytest.approx([0.0, 0.2, 0.6, 1.4, 7.6, 8.0])
 
     async def test_pauses_differ_between_gateways(self):
         least = Mirror(Scripted(), "things", lambda _: None, chance=lambda: 0.0)
