@@ -46,8 +46,8 @@ lint: $(READY)  ## Check style, types and layers
 bench: $(READY)  ## Measure the gateway beside its peers, for docs/performance.md (an hour; a C compiler, nginx)
 	@$(BIN)/python -m fairpool_lab.bench.gateway --page docs/performance.md
 
-bench-quick: $(READY)  ## Measure it beside nginx in five minutes, against the ratios that were recorded
-	@$(BIN)/python -m fairpool_lab.bench.gateway --quick
+bench-quick: $(READY)  ## Measure it beside nginx in five minutes, against the ratios recorded by make bench-quick RECORD=1
+	@$(BIN)/python -m fairpool_lab.bench.gateway --quick $(if $(RECORD),--record)
 
 bench-load: $(READY)  ## Measure what crowds cost in memory, and the tenant beside them
 	@$(BIN)/python -m fairpool_lab.bench.load

@@ -61,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     console = Console()
     try:
         results = _results(quick() if options.quick else whole(), console)
-        results.write(options.output)
+        results.write(options.output or Path("out", "bench-quick.json" if options.quick else "bench.json"))
         if options.page:
             page.write(results, options.page)
         if options.record:
@@ -88,7 +88,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--quick", action="store_true", help="five minutes: beside nginx only, and what was recorded")
     parser.add_argument("--record", action="store_true", help="keep the ratios as those to compare with from now on")
     parser.add_argument("--page", type=Path, metavar="FILE", help="a page to put them on, with charts")
-    parser.add_argument("--output", type=Path, default=Path("out/bench.json"), metavar="FILE", help="for the results")
+    parser.add_argument("--output", type=Path, metavar="FILE", help="for the results (default: in out/)")
     return parser
 
 

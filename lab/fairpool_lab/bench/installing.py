@@ -42,7 +42,7 @@ def from_registry(requirement: str, name: str) -> Path:
 
 
 def _run(*command: str) -> None:
-    said = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)  # noqa: S603
+    said = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - Python's own installers
     if said.returncode:
-        last = "\n".join(said.stdout.splitlines()[-_LAST_LINES:])
+        last = "\n".join((said.stdout + said.stderr).splitlines()[-_LAST_LINES:])
         raise ProcessFailed(f"{' '.join(command[-3:])} failed:\n{last}")

@@ -123,6 +123,7 @@ NGINX: Final = Subject(
     lambda: tool("nginx", "nginx-light"),
     _nginx,
     re.compile(r"start worker process \d+"),
+    version=("-v",),
 )
 ENVOY: Final = Subject(
     "envoy",

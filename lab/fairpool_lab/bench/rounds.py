@@ -19,7 +19,7 @@ from fairpool_lab.bench import compiled
 from fairpool_lab.bench.machine import Cores, cpu_seconds, described, memory, pinned
 from fairpool_lab.bench.results import Measured, Results, Seen
 from fairpool_lab.bench.stage import Target, staged
-from fairpool_lab.bench.subjects import DIRECT, Subject
+from fairpool_lab.bench.subjects import Subject
 from fairpool_lab.bench.workloads import Workload
 from fairpool_lab.errors import ProcessFailed
 
@@ -68,9 +68,7 @@ async def measure(plan: Plan, directory: Path, step: Callable[[str], None], say:
     cores, load = Cores.of_this_machine(), compiled.program("load")
     began = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
     async with staged(plan.subjects, cores, directory, say) as stage:
-        about = {subject.name: subject.about for subject in plan.subjects if subject.name in stage.targets}
-        direct = {DIRECT: "the endpoint itself, with nothing in front of it: what load and endpoint can do"}
-        results = Results(described(), began, direct | about, stage.left_out)
+        results = Results(described(), began, stage.about, stage.left_out)
         number = 0
         while plan.goes_on(number, results):
             number += 1

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
+import subprocess
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,6 +47,7 @@ class Stage:
 
     def __init__(self, endpoint: Target, cores: Cores, directory: Path, say: Callable[[str], None]) -> None:
         self.targets = {DIRECT: endpoint}
+        self.about = {DIRECT: "the endpoint itself, with nothing in front of it: what load and endpoint can do"}
         self.left_out: dict[str, str] = {}
         self._endpoint = endpoint
         self._cores = cores
@@ -59,6 +61,7 @@ class Stage:
             program = await asyncio.to_thread(subject.program)
             async with self._serving(subject, program) as target:
                 self.targets[subject.name] = target
+                self.about[subject.name] = await asyncio.to_thread(_described, subject, program)
                 decided.set()
                 await self._over.wait()
         except LabError as error:
@@ -115,6 +118,15 @@ async def staged(
             if keepers and not decided.is_set():
                 keepers[-1].cancel()
             await asyncio.gather(*keepers)
+
+
+def _described(subject: Subject, program: Path) -> str:
+    """What it is, with the version that it tells of itself."""
+    if not subject.version:
+        return subject.about
+    command = [str(program), *subject.version]
+    said = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - a program of our table
+    return f"{subject.about} ({(said.stdout + said.stderr).strip()})"
 
 
 def outcomes_in(metrics: str) -> dict[str, int]:

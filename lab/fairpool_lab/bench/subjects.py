@@ -40,10 +40,11 @@ class Subject:
 
     Attributes:
         name: what tables call it.
-        about: what it is, with its version.
+        about: what it is.
         program: has it on this machine, installed now if need be; raises a LabError if it cannot be had.
         command: how it is started, from the program; writes what files it needs.
         announces: matches a line of its output once it starts to serve.
+        version: the arguments with which the program tells its version, where `about` does not.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Subject:
     program: Callable[[], Path]
     command: Callable[[Path, Place], Sequence[str]]
     announces: re.Pattern[str] = _ANYTHING
+    version: tuple[str, ...] = ()
 
 
 def key_of(tenant: int) -> str:

@@ -185,6 +185,7 @@ def test_a_whole_run_measures_each_subject_and_ends_what_it_started(tmp_path, mo
     left_out = {"broken": "there is no such thing", "fleeting": "fleeting ended with status 124 while it was needed"}
     assert {name: why.partition(";")[0] for name, why in found.left_out.items()} == left_out
     assert found.unexpected == {}
+    assert "nginx/1." in found.subjects["nginx"]
     staying = [each for each in found.measured if each.subject != "fleeting"]
     names = ("direct", "nginx", "fairpool")
     assert [(each.subject, each.round) for each in staying] == [(name, n) for n in (1, 2) for name in names]
