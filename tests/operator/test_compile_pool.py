@@ -54,13 +54,6 @@ class TestFromTheFirstMoment:
         cluster = serving(tenant_weight())
         assert not cluster.changes()
 
-    def test_a_pool_that_is_being_deleted_is_left_to_the_garbage_collector(self):
-        cluster = serving(tenant_weight())
-        pool = cluster.get("FairPool", "llama")
-        pool["metadata"]["deletionTimestamp"] = "2026-05-01T12:00:00Z"
-        cluster.put(pool)
-        assert not cluster.changes()
-
     def test_a_pool_that_is_gone_is_missed_by_its_tenants_alone(self):
         cluster = serving(tenant_weight())
         cluster.remove("FairPool", "llama")
@@ -174,17 +167,6 @@ class TestAcceptance:
         by_name = {each.metadata.name: states(each) for each in found.tenant_statuses}
         assert by_name["search"]["Programmed"] == ("True", "Programmed")
         assert by_name["t0"]["Programmed"] == ("False", "ConfigTooLarge")
-
-    def test_a_resource_that_cannot_be_read_leaves_everything_running(self):
-        cluster = serving(tenant_weight())
-        broken = cluster.get("FairPool", "llama")
-        broken["spec"]["defaultWeight"] = "heavy"
-        cluster.put(broken)
-        written = cluster.settle()
-        assert (written.applies, written.removals, written.tenant_statuses) == ((), (), ())
-        assert states(written.pool_status)["Accepted"] == ("False", "Unreadable")
-        assert states(written.pool_status)["Stalled"] == ("True", "Unreadable")
-        assert not cluster.changes()
 
 
 class TestTheGateway:

@@ -156,16 +156,18 @@ def _part(plural: str, part: str) -> st.SearchStrategy[dict[str, Any]]:
     return drawn_from(schema(plural)["properties"][part], () if part == "spec" else (part,))
 
 
+_departures = st.integers(0, 9).map(lambda n: {"deletionTimestamp": "2026-05-01T00:00:00Z"} if n == 0 else {})
 _moments = st.sampled_from([f"2026-01-01T00:00:0{second}Z" for second in range(3)])
 
 
 @st.composite
 def fair_pools(draw: st.DrawFn) -> Any:
     """A FairPool called llama."""
+    copied = {"labels": {"copied": "never"}, "annotations": {"copied": "never"}}
     return {
         "apiVersion": "fairpool.dev/v1alpha1",
         "kind": "FairPool",
-        "metadata": metadata("llama", labels={"copied": "never"}, annotations={"copied": "never"}),
+        "metadata": metadata("llama", **copied, **draw(_departures)),
         "spec": draw(_part("fairpools", "spec")),
         "status": draw(st.one_of(st.just({}), st.just({}), _part("fairpools", "status"))),
     }
@@ -175,9 +177,7 @@ def fair_pools(draw: st.DrawFn) -> Any:
 def tenant_weights(draw: st.DrawFn, names: st.SearchStrategy[str] = NAMES) -> Any:
     """A TenantWeight for it, of its own namespace or another."""
     where = draw(st.sampled_from([NAMESPACE, NAMESPACE, NAMESPACE, "team"]))
-    fields: dict[str, Any] = {"creationTimestamp": draw(_moments)}
-    if draw(st.integers(0, 9)) == 0:
-        fields["deletionTimestamp"] = "2026-05-01T00:00:00Z"
+    fields = {"creationTimestamp": draw(_moments), **draw(_departures)}
     return {
         "apiVersion": "fairpool.dev/v1alpha1",
         "kind": "TenantWeight",

@@ -80,7 +80,7 @@ class Compiled:
         config_hash: by which that is known.
         objects: what is to be there, in this order; what is not among them is left as it is.
         removals: what is to be removed.
-        pool_status: what is to be said about the pool; None if it is not there, or on its way out.
+        pool_status: what is to be said about the pool; None if it is not there.
         tenant_statuses: what is to be said about its TenantWeights.
         refusals: why something is not acted upon, each with its place.
         events: what is to be told to people.

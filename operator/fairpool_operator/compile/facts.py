@@ -21,6 +21,7 @@ class Facts:
         rejected: why the API server does not take its objects.
         owners: whose those objects are.
         packed: its configuration; None where the last one stays.
+        is_leaving: whether it is being deleted, and its objects with it.
     """
 
     references: References
@@ -29,6 +30,7 @@ class Facts:
     rejected: ObjectRefused | None
     owners: Ownership
     packed: Packed | None
+    is_leaving: bool = False
 
     @property
     def changes_nothing(self) -> bool:
@@ -44,7 +46,7 @@ class Facts:
     @property
     def gateway_is_awaited(self) -> bool:
         """Whether the gateway is not there, and somebody has to do something before it is made."""
-        if self.owners.of("Deployment") is not Standing.ABSENT:
+        if self.is_leaving or self.owners.of("Deployment") is not Standing.ABSENT:
             return False
         if self.taken is not None or self.rejected is not None:
             return True

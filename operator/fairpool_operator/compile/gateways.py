@@ -23,15 +23,19 @@ def live_report(pool: FairPool, view: View) -> GatewayReport | None:
     return report if report is not None and report.pod_uid in live else None
 
 
-def gateway_finding(view: View, owners: Ownership, taken: NameTaken | None, *, is_awaited: bool) -> Finding:
+def gateway_finding(
+    view: View, owners: Ownership, taken: NameTaken | None, *, is_awaited: bool, is_leaving: bool
+) -> Finding:
     """Whether the gateway serves; `is_awaited`: it is to be made once the pool's references are resolved."""
     match owners.of("Deployment"):
         case Standing.FOREIGN if taken is not None:
             return Finding(GATEWAY, holds=False, reason=taken.reason, message=str(taken))
-        case Standing.LEFT_OVER:
+        case Standing.LEFT_OVER if not is_leaving:
             return _pending("The gateway of a deleted pool of the same name is still ending.")
         case Standing.OURS:
             return _of_deployment(view)
+        case _ if is_leaving:
+            return _pending("The pool is being deleted, and has no gateway any more.")
         case _ if is_awaited:
             return _pending(
                 "The gateway is made as soon as the pool is accepted and every Secret that it names is there."

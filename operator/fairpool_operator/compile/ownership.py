@@ -2,7 +2,8 @@
 
 What always holds: an object is the pool's if its controller is this very pool, or if it has none and the operator has
 applied it (somebody took the owner away, which is put back); whatever else has the name is left alone. One that still
-belongs to a pool of the same name that is gone will soon be gone too.
+belongs to a pool of the same name that is gone will soon be gone too. What a pool that is being deleted has let go
+(`kubectl delete --cascade=orphan`) is its own no more.
 """
 
 from __future__ import annotations
@@ -66,7 +67,9 @@ def _standing(owned: Owned | None, pool: FairPool) -> Standing:
     found = owned.object()
     controller = _controller(found)
     if controller is None:
-        return Standing.FOREIGN if owned_fields(found) is None else Standing.OURS
+        if owned_fields(found) is None:
+            return Standing.FOREIGN
+        return Standing.OURS if pool.metadata.deletion_timestamp is None else Standing.LEFT_OVER
     if controller.get("uid") == pool.metadata.uid:
         return Standing.OURS
     group = str(controller.get("apiVersion", "")).partition("/")[0]

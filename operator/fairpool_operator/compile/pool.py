@@ -20,13 +20,20 @@ from fairpool_operator.compile.ownership import ownership, taken
 from fairpool_operator.compile.pool_status import pool_status
 from fairpool_operator.compile.references import References, resolve
 from fairpool_operator.compile.settings import Settings
-from fairpool_operator.compile.tenant_status import InForce, pool_not_found, tenant_status, without_pool
+from fairpool_operator.compile.tenant_status import (
+    InForce,
+    pool_not_found,
+    pool_unread,
+    tenant_status,
+    with_unread_pool,
+    without_pool,
+)
 from fairpool_operator.compile.tenants import Judged, judge
 from fairpool_operator.compile.unread import unread_pool, unread_weight
 from fairpool_operator.compile.wanted import kinds_of, removals_of, wanted
 from fairpool_operator.errors import ObjectRefused, Refused
-from fairpool_operator.resources import FairPool
-from fairpool_operator.view import View, object_name
+from fairpool_operator.resources import FairPool, TenantWeight
+from fairpool_operator.view import Unread, View, object_name
 
 
 def compile_pool(view: View, settings: Settings, now: datetime) -> Compiled:
@@ -34,8 +41,7 @@ def compile_pool(view: View, settings: Settings, now: datetime) -> Compiled:
     if view.pool is not None:
         compiled = _with_pool(view.pool, view, settings, now)
     elif view.unread_pool is not None:
-        said = PoolStatus(view.unread_pool.metadata, unread_pool(view.unread_pool, now))
-        compiled = Compiled(pool_status=said, events=_pool_events(view, said))
+        compiled = _with_unread_pool(view.unread_pool, view, now)
     else:
         compiled = _without_pool(view, settings, now)
     unread = tuple(TenantStatus(each.metadata, unread_weight(each, now)) for each in view.unread_weights)
@@ -44,13 +50,20 @@ def compile_pool(view: View, settings: Settings, now: datetime) -> Compiled:
 
 
 def _with_pool(pool: FairPool, view: View, settings: Settings, now: datetime) -> Compiled:
-    if pool.metadata.deletion_timestamp is not None:
-        return Compiled()
     references = resolve(pool, view)
     judged = judge(pool, view, settings, now)
     packed, refused = _packed(pool, references, judged)
     owners = ownership(pool, view)
-    facts = Facts(references, refused, taken(pool, view, owners, kinds_of(pool)), _rejected(view), owners, packed)
+    is_leaving = pool.metadata.deletion_timestamp is not None
+    facts = Facts(
+        references,
+        refused,
+        taken(pool, view, owners, kinds_of(pool)),
+        _rejected(view),
+        owners,
+        packed,
+        is_leaving=is_leaving,
+    )
     said = PoolStatus(pool.metadata, pool_status(pool, view, facts, judged, now))
     tenants = _tenant_statuses(pool, view, facts, judged, now)
     ends = [each.keys.next_end for each in judged if each.keys.next_end is not None]
@@ -62,7 +75,7 @@ def _with_pool(pool: FairPool, view: View, settings: Settings, now: datetime) ->
         pool_status=said,
         tenant_statuses=tenants,
         refusals=tuple(_refusals(pool, facts, judged)),
-        events=(*_pool_events(view, said), *_tenant_events(view, tenants)),
+        events=(*(() if is_leaving else _pool_events(view, said)), *_tenant_events(view, tenants)),
         changes_at=min(ends, default=None),
     )
 
@@ -108,16 +121,29 @@ def _refusals(pool: FairPool, facts: Facts, judged: Sequence[Judged]) -> Iterato
         yield from (Refusal("TenantWeight", each.resource.metadata, problem) for problem in problems)
 
 
+def _with_unread_pool(pool: Unread, view: View, now: datetime) -> Compiled:
+    said = PoolStatus(pool.metadata, unread_pool(pool, now))
+    problem = pool_unread(view.key)
+    statuses = tuple(TenantStatus(each.metadata, with_unread_pool(each, problem, now)) for each in _staying(view))
+    return Compiled(
+        pool_status=said,
+        tenant_statuses=statuses,
+        events=(*_pool_events(view, said), *_tenant_events(view, statuses)),
+    )
+
+
 def _without_pool(view: View, settings: Settings, now: datetime) -> Compiled:
-    weights = [
-        each
-        for each in sorted(view.weights, key=lambda each: each.metadata.age)
-        if each.metadata.deletion_timestamp is None
-    ]
+    weights = _staying(view)
     problem = pool_not_found(view.key, settings)
     statuses = tuple(TenantStatus(each.metadata, without_pool(each, problem, now)) for each in weights)
     refusals = tuple(Refusal("TenantWeight", each.metadata, problem) for each in weights)
     return Compiled(tenant_statuses=statuses, refusals=refusals, events=_tenant_events(view, statuses))
+
+
+def _staying(view: View) -> list[TenantWeight]:
+    """The TenantWeights that are not being deleted, the oldest first."""
+    by_age = sorted(view.weights, key=lambda each: each.metadata.age)
+    return [each for each in by_age if each.metadata.deletion_timestamp is None]
 
 
 def _pool_events(view: View, said: PoolStatus) -> tuple[Event, ...]:

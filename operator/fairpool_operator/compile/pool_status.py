@@ -38,7 +38,9 @@ def pool_status(pool: FairPool, view: View, facts: Facts, tenants: Iterable[Judg
         _accepted(facts, len(shares)),
         _resolved(facts.references),
         endpoints_finding(report),
-        gateway_finding(view, facts.owners, facts.taken, is_awaited=facts.gateway_is_awaited),
+        gateway_finding(
+            view, facts.owners, facts.taken, is_awaited=facts.gateway_is_awaited, is_leaving=facts.is_leaving
+        ),
         _programmed(facts, report),
     )
     serves = f"Tenants are served at {url_of(pool)}."

@@ -14,7 +14,7 @@ from fairpool_operator.compile.aspects import ACCEPTED, PROGRAMMED, RESOLVED, ST
 from fairpool_operator.compile.config import digest
 from fairpool_operator.compile.settings import Settings
 from fairpool_operator.compile.tenants import Judged
-from fairpool_operator.errors import PoolNotFound, Refused
+from fairpool_operator.errors import PoolNotFound, Refused, Unreadable
 from fairpool_operator.resources import Condition, Finding, TenantWeight, TenantWeightStatus, conditions, summarise
 from fairpool_operator.view import PoolKey
 
@@ -66,6 +66,27 @@ def without_pool(resource: TenantWeight, problem: PoolNotFound, now: datetime) -
         observed_generation=resource.metadata.generation,
         conditions=_conditions(resource, found, now, ready=""),
         tenant=resource.tenant,
+    )
+
+
+def pool_unread(key: PoolKey) -> Unreadable:
+    """Why nothing is made of a TenantWeight whose pool cannot be read."""
+    return Unreadable(f"This operator cannot read its pool: see the conditions of FairPool {key}.", "poolRef")
+
+
+def with_unread_pool(resource: TenantWeight, problem: Unreadable, now: datetime) -> TenantWeightStatus:
+    """What is to be said about a TenantWeight whose pool cannot be read; what was in force stays so."""
+    found = (
+        Finding(ACCEPTED, holds=None, reason="Pending", message="It is looked at once its pool can be read."),
+        Finding(RESOLVED, holds=False, reason=problem.reason, message=str(problem)),
+        Finding(PROGRAMMED, holds=None, reason="Pending", message="The pool's gateway keeps its last configuration."),
+    )
+    return TenantWeightStatus(
+        observed_generation=resource.metadata.generation,
+        conditions=_conditions(resource, found, now, ready=""),
+        tenant=resource.tenant,
+        weight=resource.status.weight,
+        config_hash=resource.status.config_hash,
     )
 
 

@@ -2,7 +2,9 @@
 
 What always holds: a refused spec changes nothing. While the name of one object is somebody else's nothing new is made,
 for a foreign account, role or Secret of that name must get no right and be given to no pod; what is there already is
-kept up to date. A pod that mounts a Secret is not made, nor changed, while that Secret cannot be used.
+kept up to date. A pod that mounts a Secret is not made, nor changed, while that Secret cannot be used. Of a pool that
+is being deleted nothing is made or made anew, but its configuration is kept true as long as it is there: its gateway
+may serve for as long as something holds the pool back, and what a TenantWeight withdraws has to end there too.
 """
 
 from __future__ import annotations
@@ -39,6 +41,10 @@ def wanted(pool: FairPool, facts: Facts, settings: Settings) -> tuple[Object, ..
     """The objects that are to be there, in the order in which they are made."""
     if facts.changes_nothing:
         return ()
+    if facts.is_leaving:
+        if facts.packed is None or facts.owners.of("Secret") is not Standing.OURS:
+            return ()
+        return (config_secret(pool, facts.packed),)
     writable = {Standing.OURS} if facts.taken else {Standing.OURS, Standing.ABSENT}
     made = (each for each in _all(pool, facts, settings) if facts.owners.of(each["kind"]) in writable)
     return tuple(each for each in made if each["kind"] != "Deployment" or facts.gateway_may_run)
@@ -46,7 +52,7 @@ def wanted(pool: FairPool, facts: Facts, settings: Settings) -> tuple[Object, ..
 
 def removals_of(pool: FairPool, view: View, facts: Facts) -> tuple[Removal, ...]:
     """The pool's objects that it asks for no more."""
-    if facts.changes_nothing:
+    if facts.changes_nothing or facts.is_leaving:
         return ()
     kept = kinds_of(pool)
     return tuple(

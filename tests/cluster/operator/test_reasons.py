@@ -71,6 +71,9 @@ FROM_ANOTHER_NAMESPACE = {("stranger", "Accepted", "False", "NotAllowed")}
 OF_OTHER_DEFINITIONS = {
     ("heavy", "Accepted", "False", "Unreadable"),
     ("neither", "ResolvedRefs", "False", "Invalid"),
+    ("of-heavy", "Accepted", "Unknown", "Pending"),
+    ("of-heavy", "ResolvedRefs", "False", "Unreadable"),
+    ("of-heavy", "Programmed", "Unknown", "Pending"),
 }
 
 MOST_BYTES = 3000
@@ -166,19 +169,27 @@ async def serve(admin, pods, namespace):
 
 @contextlib.asynccontextmanager
 async def other_definitions(admin, namespace):
-    """Those of another release, by which a weight may be larger, and a key nowhere."""
-    _, loose = copy.deepcopy(definitions())
-    spec = loose["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
-    spec["weight"]["maximum"] = 5000
-    del spec["apiKeys"]["items"]["x-kubernetes-validations"]
-    await admin.apply(loose)
-    heavy = tenant_weight(namespace, "heavy", weight=5000)
+    """Those of another release, by which weights may be larger, and a key nowhere."""
+    pools, weights = loose = copy.deepcopy(definitions())
+    spec_of(pools)["defaultWeight"]["maximum"] = 5000
+    spec_of(weights)["weight"]["maximum"] = 5000
+    del spec_of(weights)["apiKeys"]["items"]["x-kubernetes-validations"]
+    for each in loose:
+        await admin.apply(each)
+    heavy = fair_pool(namespace, "heavy", defaultWeight=5000), tenant_weight(namespace, "heavy", weight=5000)
     try:
-        await taken(admin, heavy)
+        for each in heavy:
+            await taken(admin, each)
         yield
     finally:
         await install(admin)
-        await taken(admin, heavy, is_taken=False)
+        for each in heavy:
+            await taken(admin, each, is_taken=False)
+
+
+def spec_of(definition):
+    """The fields of its resources' spec."""
+    return definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
 
 
 async def taken(admin, document, *, is_taken=True):
@@ -218,9 +229,12 @@ async def test_every_condition_is_said_with_its_reason(small_operator, admin, na
     async with other_definitions(admin, namespace):
         await admin.create(tenant_weight(namespace, "heavy", weight=5000, **of_pool("new")))
         await admin.create(tenant_weight(namespace, "neither", **of_pool("new", apiKeys=[{"name": "k"}])))
+        await admin.create(fair_pool(namespace, "heavy", defaultWeight=5000))
+        await admin.create(tenant_weight(namespace, "of-heavy", **of_pool("heavy")))
         await says_all(admin, TENANT_WEIGHT, namespace, OF_OTHER_DEFINITIONS)
-        for name in ("heavy", "neither"):
+        for name in ("heavy", "neither", "of-heavy"):
             await admin.delete(TENANT_WEIGHT, name, namespace)
+        await admin.delete(FAIR_POOL, "heavy", namespace)
     await says_all(admin, FAIR_POOL, namespace, POOLS)
     await says_all(admin, TENANT_WEIGHT, namespace, WEIGHTS)
 
