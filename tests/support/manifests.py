@@ -45,6 +45,12 @@ def pod_labels(deployment: Mapping[str, Any]) -> Mapping[str, str]:
     return labels
 
 
+def container_of(deployment: Mapping[str, Any]) -> Any:
+    """The only container of a Deployment's pods."""
+    [only] = deployment["spec"]["template"]["spec"]["containers"]
+    return only
+
+
 def kustomizations() -> list[Path]:
     """The directories that kustomize builds by themselves; components go with others."""
     return [path.parent for path in sorted(MANIFESTS.rglob("kustomization.yaml")) if "components" not in path.parts]

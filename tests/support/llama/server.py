@@ -84,6 +84,13 @@ def llama_server(model: Path, directory: Path, *arguments: str, slots: int = 2) 
         *("--metrics", "--slots", "--no-ui"),
         *arguments,
     )
+    with llama_process(command, directory) as server:
+        yield server
+
+
+@contextlib.contextmanager
+def llama_process(command: tuple[str, ...], directory: Path) -> Iterator[LlamaServer]:
+    """The same, started by any command."""
     process = Server(f"llama-server-{next(_number)}", command, directory)
     server = LlamaServer(process)
     process.start()

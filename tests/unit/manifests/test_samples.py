@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from support.manifests import MANIFESTS, SAMPLES, chooses, documents, made_for, of_kind, pod_labels
+from support.manifests import MANIFESTS, SAMPLES, chooses, container_of, documents, made_for, of_kind, pod_labels
 
 WITH_ENGINES = [path for path in SAMPLES if of_kind(documents(path), "Deployment")]
 ENGINES_RUN = {
@@ -32,26 +32,26 @@ class TestAPoolWithItsEngines:
         (pool,), (engines,) = of_kind(documents(path), "FairPool"), of_kind(documents(path), "Deployment")
         endpoints = pool["spec"]["endpoints"]
         assert chooses(endpoints["selector"], pod_labels(engines))
-        ports = container(engines)["ports"]
+        ports = container_of(engines)["ports"]
         named = {each["name"] for each in ports} | {each["containerPort"] for each in ports}
         assert {each.get("name", each.get("number")) for each in endpoints["targetPorts"]} <= named
 
     def test_takes_them_with_the_accelerators_that_they_ask_for(self, path):
         (pool,), (engines,) = of_kind(documents(path), "FairPool"), of_kind(documents(path), "Deployment")
         policy = pool["spec"]["endpoints"].get("accelerators", {"policy": "Require"})["policy"]
-        asks = "nvidia.com/gpu" in container(engines)["resources"]["limits"]
+        asks = "nvidia.com/gpu" in container_of(engines)["resources"]["limits"]
         assert policy == ("Require" if asks else "Observe")
 
     def test_gives_each_as_many_slots_as_it_runs_at_once(self, path):
         (pool,), (engines,) = of_kind(documents(path), "FairPool"), of_kind(documents(path), "Deployment")
-        engine = next(name for name in ENGINES_RUN if name in container(engines)["image"])
-        said = re.search(ENGINES_RUN[engine], " ".join(container(engines)["args"]))
+        engine = next(name for name in ENGINES_RUN if name in container_of(engines)["image"])
+        said = re.search(ENGINES_RUN[engine], " ".join(container_of(engines)["args"]))
         assert pool["spec"]["slots"]["perEndpoint"] == int(said[1])
 
     def test_asks_for_the_model_that_they_list(self, path):
         (pool,), (engines,) = of_kind(documents(path), "FairPool"), of_kind(documents(path), "Deployment")
         (model,) = pool["spec"]["models"]
-        assert re.search(rf"[ =]{re.escape(model)}(?: |$)", " ".join(container(engines)["args"]))
+        assert re.search(rf"[ =]{re.escape(model)}(?: |$)", " ".join(container_of(engines)["args"]))
 
 
 class TestTheEnginesPolicy:
@@ -94,8 +94,3 @@ def test_the_team_is_let_in_by_its_namespaces_label():
     assert chooses(allowed["namespaces"]["selector"], spaces[tenant["metadata"]["namespace"]])
     assert tenant["spec"]["poolRef"] == {key: pool["metadata"][key] for key in ("name", "namespace")}
     assert tenant["spec"]["weight"] <= allowed["maxWeight"]
-
-
-def container(deployment):
-    [only] = deployment["spec"]["template"]["spec"]["containers"]
-    return only
