@@ -22,17 +22,6 @@ OTHERS = 180.0
 """Seconds after which Kubernetes' own controllers, its scheduler and kubelet are surely back too."""
 
 
-async def in_force(pool, weight):
-    """Wait until the gateway counts by this weight of `search`."""
-
-    async def counts_by_it():
-        return {"search": weight} in [
-            {each["tenant"]: each["weight"]} for each in (await pool.shown("debug/tenants"))["tenants"]
-        ]
-
-    await until(counts_by_it)
-
-
 async def is_good(url, key):
     """Whether the gateway knows a key."""
     async with client_of(url, key) as client:
@@ -58,7 +47,7 @@ class TestTheOperator:
                 os.kill(node.process(pod), signal.SIGKILL)
             began = time.monotonic()
             await serving.apply(serving.tenant("search", 7))
-            await in_force(serving, 7)
+            await serving.counts_by(search=7)
             tell(f"operator killed, an edit in force {time.monotonic() - began:.1f} s later")
             await load.answers(20)
         await rolled_out(kubectl)
@@ -77,7 +66,7 @@ class TestTheApiServer:
             await node.control_plane.resume()
             began = time.monotonic()
             await serving.apply(serving.tenant("search", 9))
-            await in_force(serving, 9)
+            await serving.counts_by(search=9)
             tell(f"API server back, an edit in force {time.monotonic() - began:.1f} s later")
             await serving.scale(3)
             await serving.reports(endpointsReady=3, within=OTHERS)

@@ -1,22 +1,25 @@
 """What happens to the gateway's pod while tenants ask without a pause: moved, killed, replaced by an upgrade."""
 
+import base64
+import gzip
 import os
 import signal
 
 import pytest
 from support.cluster.client import DEPLOYMENT, POD
 from support.cluster.waiting import eventually, gone
+from support.node.images import NEXT_RELEASE
 from support.node.installation import TAG, upgrade
 from support.node.load import load_on
+from support.node.next_release import FIELD, OPTION
 from support.node.pools import OWNED, SLOTS
 
-NEXT = "next"
+NEXT = NEXT_RELEASE.removeprefix("fairpool:")
 
 
 @pytest.fixture
-async def upgradable(node, kubectl):
-    """The image has a second tag; the operator is back at the first one in the end."""
-    node.tag(f"fairpool:{TAG}", f"fairpool:{NEXT}")
+async def upgradable(kubectl):
+    """Two releases of both programs are on the node; the operator is the first again in the end."""
     yield
     await upgrade(kubectl)
 
@@ -29,16 +32,25 @@ async def evict(admin, pod):
     await admin.request("POST", path, eviction)
 
 
-async def runs(pool, tag):
-    """Wait until the gateway of this image is the only one."""
-    image = f"fairpool:{tag}"
+async def runs(pool, tag, *, option=False):
+    """Wait until the gateway of this image is the only one, with that option of the next release or without."""
 
     def so(deployment):
-        return deployment["spec"]["template"]["spec"]["containers"][0]["image"] == image
+        (container,) = deployment["spec"]["template"]["spec"]["containers"]
+        return (container["image"], OPTION in container["args"]) == (f"fairpool:{tag}", option)
 
     await eventually(pool.admin, DEPLOYMENT, OWNED, pool.namespace, so, within=90)
     await pool.available()
-    await pool.gateways(lambda found: len(found) == 1, within=120)
+    (pod,) = await pool.gateways(lambda found: len(found) == 1, within=120)
+    return pod
+
+
+async def of_the_next_release(pool, kubectl, pod):
+    """Whether there is a field of the next release in the configuration, and whether a gateway left its option out."""
+    secret = await kubectl.json("secret", f"{OWNED}-config", "-n", pool.namespace)
+    config = gzip.decompress(base64.b64decode(secret["data"]["config.json.gz"])).decode()
+    log = await kubectl("logs", pod["metadata"]["name"], "-n", pool.namespace)
+    return FIELD in config, f"left out, for this version does not know it: {OPTION}" in log
 
 
 class TestTheGatewaysPod:
@@ -68,20 +80,25 @@ class TestTheGatewaysPod:
 
 
 class TestAnUpgrade:
-    async def test_of_the_gateway_before_the_operator_or_after_it_loses_nothing(
-        self, serving, kubectl, upgradable, tell
-    ):
-        """First the gateway alone is the next one, then the operator too, then the gateway is the old one again."""
+    async def test_in_which_releases_meet_either_way_loses_nothing(self, serving, kubectl, upgradable, tell):
+        """First the gateway alone is of the next release, then the operator too, then the operator alone."""
         async with load_on(await serving.url(), serving.keys.values()) as load:
             await load.answers(20)
             await upgrade(kubectl, gateway=NEXT)
-            await runs(serving, NEXT)
+            newer = await runs(serving, NEXT)
+            assert await of_the_next_release(serving, kubectl, newer) == (False, False)
             await load.answers(40)
             await upgrade(kubectl, operator=NEXT, gateway=NEXT)
+            both_newer = await runs(serving, NEXT, option=True)
+            assert await of_the_next_release(serving, kubectl, both_newer) == (True, False)
             await load.answers(40)
             await upgrade(kubectl, operator=NEXT)
-            await runs(serving, TAG)
+            older = await runs(serving, TAG, option=True)
+            assert await of_the_next_release(serving, kubectl, older) == (True, True)
+            await serving.apply(serving.tenant("search", 7))
+            await serving.counts_by(search=7)
+            await serving.ready()
             await load.answers(40)
-        tell(f"the gateway's image changed twice, the operator's three times: {load.account}")
+        tell(f"releases mixed either way, the gateway replaced three times: {load.account}")
         assert load.account.lost == []
         assert not load.account.refused

@@ -1,10 +1,14 @@
 """Which images for the tests are made again, and which are kept; without making any."""
 
 import os
+import subprocess
+import sys
 
 import pytest
 from support.node import images as node_images
+from support.node import next_release
 from support.node.images import images
+from support.node.next_release import FIELD, OPTION
 
 
 @pytest.fixture
@@ -35,14 +39,16 @@ def made(monkeypatch):
 
     monkeypatch.setattr(node_images, "_debian", debian)
     monkeypatch.setattr(node_images._Builder, "save", save)
-    for image in ("sandbox", "fairpool", "engine"):
+    for image in ("sandbox", "fairpool", "next_release", "engine"):
         monkeypatch.setattr(node_images._Builder, image, lambda *_: "")
     return done
 
 
 def test_each_is_made_once(project, made, tmp_path):
     first = images(project, tmp_path / "cache")
-    assert sorted(made) == ["base", node_images.ENGINE, node_images.FAIRPOOL, node_images.SANDBOX]
+    assert sorted(made) == sorted(
+        ["base", node_images.ENGINE, node_images.FAIRPOOL, node_images.NEXT_RELEASE, node_images.SANDBOX]
+    )
     made.clear()
     assert images(project, tmp_path / "cache") == first
     assert made == []
@@ -51,7 +57,7 @@ def test_each_is_made_once(project, made, tmp_path):
 @pytest.mark.parametrize(
     ("changed", "again"),
     [
-        ("gateway", [node_images.FAIRPOOL, node_images.ENGINE]),
+        ("gateway", [node_images.FAIRPOOL, node_images.NEXT_RELEASE, node_images.ENGINE]),
         ("lab", [node_images.ENGINE]),
         ("lab/__pycache__", []),
     ],
@@ -72,3 +78,25 @@ def test_the_last_four_that_were_used_are_kept(project, made, tmp_path):
         archives.append(images(project, tmp_path / "cache").fairpool)
         os.utime(archives[-1], (number, number))
     assert [archive.exists() for archive in archives] == [False, False, True, True, True, True]
+
+
+WRITTEN = """
+from support.compiling import SmallCluster
+from support.resources import fair_pool
+from fairpool_gateway.config import dump
+from fairpool_gateway.main import _parser
+compiled = SmallCluster(fair_pool()).compiled()
+print(compiled.objects, dump(compiled.config), _parser().format_help())
+"""
+
+
+def test_the_release_after_this_one_says_more_and_knows_what_it_says(tmp_path):
+    next_release.write(node_images.ROOT, tmp_path)
+    program = subprocess.run(
+        [sys.executable, "-c", WRITTEN],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(node_images.ROOT / "tests")])},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert [program.stdout.count(word) for word in (f"'{OPTION}'", f'"{FIELD}"', f"[{OPTION} ")] == [1, 1, 1]

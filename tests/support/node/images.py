@@ -1,8 +1,9 @@
 """The images that the node's pods run, as archives in the user's cache, each made once of what it is made of.
 
 `base` is a Debian with Python, `sandbox` the same as something that sleeps (which holds a pod's network), `fairpool` is
-what the project's Containerfile builds on it, and `engine` what lab/Containerfile builds on that. No registry of images
-takes part: the base comes from Debian's packages, what is installed on it from where pip looks on this machine.
+what the project's Containerfile builds on it, `next_release` that with the programs of `support.node.next_release`, and
+`engine` what lab/Containerfile builds on it. No registry of images takes part: the base comes from Debian's packages,
+what is installed on it from where pip looks on this machine.
 """
 
 from __future__ import annotations
@@ -21,10 +22,12 @@ from pathlib import Path
 from typing import Final
 
 from support.built import BuildFailed, alone, cache_directory, say
+from support.node import next_release
 
 ROOT: Final = Path(__file__).parents[3]
 
 FAIRPOOL: Final = "fairpool:dev"
+NEXT_RELEASE: Final = "fairpool:next"
 ENGINE: Final = "fairpool-engine:dev"
 SANDBOX: Final = "localhost/sandbox:1"
 
@@ -47,6 +50,7 @@ _SOURCES: Final = (
 )
 """All but README.md, which is a description inside the image and nothing more."""
 
+_NEXT: Final = "/opt/next"
 _KEPT: Final = 4
 """As many archives of a kind stay in the cache, the last used: each is some hundred megabytes."""
 
@@ -57,10 +61,11 @@ class Images:
 
     sandbox: Path
     fairpool: Path
+    next_release: Path
     engine: Path
 
     def __iter__(self) -> Iterator[Path]:
-        return iter((self.sandbox, self.fairpool, self.engine))
+        return iter((self.sandbox, self.fairpool, self.next_release, self.engine))
 
 
 def images(root: Path = ROOT, cache: Path | None = None) -> Images:
@@ -74,6 +79,7 @@ def images(root: Path = ROOT, cache: Path | None = None) -> Images:
     sandbox = cache / f"image-sandbox-{_key((*_DEBIAN, *_ASLEEP))}.tar"
     made_of = _key((base.name,), (root / each for each in _SOURCES))
     fairpool = cache / f"image-fairpool-{made_of}.tar"
+    following = cache / f"image-next-{_key((made_of,), (Path(next_release.__file__),))}.tar"
     engine = cache / f"image-engine-{_key((made_of,), (root / 'lab',))}.tar"
     with alone(cache / "images.lock", "the images"), tempfile.TemporaryDirectory(dir=cache, prefix=".images-") as work:
         builder = _Builder(Path(work), base)
@@ -83,12 +89,15 @@ def images(root: Path = ROOT, cache: Path | None = None) -> Images:
             builder.save(builder.sandbox(), SANDBOX, sandbox)
         if not fairpool.exists():
             _timed("the project's image", lambda: builder.save(builder.fairpool(root), FAIRPOOL, fairpool))
+        if not following.exists():
+            what = "an image of the release after this one"
+            _timed(what, lambda: builder.save(builder.next_release(root, fairpool), NEXT_RELEASE, following))
         if not engine.exists():
             _timed("the simulated engine's image", lambda: builder.save(builder.engine(root, fairpool), ENGINE, engine))
-        for used in (base, sandbox, fairpool, engine):
+        for used in (base, sandbox, fairpool, following, engine):
             os.utime(used)
         _forget_unused(cache)
-    return Images(sandbox, fairpool, engine)
+    return Images(sandbox, fairpool, following, engine)
 
 
 class _Builder:
@@ -122,14 +131,25 @@ class _Builder:
     def engine(self, root: Path, fairpool: Path) -> str:
         """The simulated engine's image, on that one."""
         lab = root / "lab"
-        image = self._run("pull", "--quiet", f"docker-archive:{fairpool}")
-        return self._build(f"--file={lab / 'Containerfile'}", f"--build-arg=IMAGE={image}", str(lab))
+        return self._build(f"--file={lab / 'Containerfile'}", f"--build-arg=IMAGE={self._pulled(fairpool)}", str(lab))
+
+    def next_release(self, root: Path, fairpool: Path) -> str:
+        """That image with the programs of the release after this one, which Python finds first."""
+        sources = self._work / "next"
+        next_release.write(root, sources)
+        container = self._run("from", "--pull-never", self._pulled(fairpool))
+        self._run("add", "--quiet", container, str(sources), _NEXT)
+        self._run("config", "--env", f"PYTHONPATH={_NEXT}", container)
+        return self._run("commit", "--quiet", "--rm", container)
 
     def save(self, image: str, name: str, archive: Path) -> None:
         """Write an image into a file, which is never there half."""
         written = self._work / archive.name
         self._run("push", "--quiet", image, f"docker-archive:{written}:{name}")
         written.rename(archive)
+
+    def _pulled(self, archive: Path) -> str:
+        return self._run("pull", "--quiet", f"docker-archive:{archive}")
 
     def _build(self, *arguments: str) -> str:
         """Build an image; returns its id."""
@@ -172,7 +192,7 @@ def _key(words: Sequence[str], paths: Iterable[Path] = ()) -> str:
 
 
 def _forget_unused(cache: Path) -> None:
-    for kind in ("base", "sandbox", "fairpool", "engine"):
+    for kind in ("base", "sandbox", "fairpool", "next", "engine"):
         newest_first = sorted(cache.glob(f"image-{kind}-*.tar"), key=lambda each: each.stat().st_mtime, reverse=True)
         for archive in newest_first[_KEPT:]:
             archive.unlink()

@@ -125,10 +125,6 @@ class Node:
         groups.end()
         self.control_plane.close()
 
-    def tag(self, image: str, name: str) -> None:
-        """Give an image of the node another name."""
-        _run("ctr", "--namespace", "k8s.io", "images", "tag", "--force", _full(image), _full(name))
-
     def process(self, pod: Document) -> int:
         """The process of a pod's container, as the tests see it, to be killed or stopped."""
         (container,) = pod["status"]["containerStatuses"]
@@ -187,10 +183,6 @@ def _make_bridge() -> None:
     _run("ip", "link", "set", _BRIDGE, "up")
     _run("ip", "route", "add", "default", "dev", _BRIDGE)
     Path("/proc/sys/net/ipv4/ip_forward").write_text("1")
-
-
-def _full(image: str) -> str:
-    return f"docker.io/library/{image}"
 
 
 def _run(*command: str) -> str:

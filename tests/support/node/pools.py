@@ -15,6 +15,7 @@ from support.cluster.resources import says
 from support.cluster.waiting import eventually, eventually_all
 from support.cluster.whole import new_key, tenant_with_key
 from support.node import engines
+from support.node.asking import until
 
 POOL: Final = "sim"
 OWNED: Final = f"{POOL}-fairpool"
@@ -75,6 +76,15 @@ class Pool:
             return figures.items() <= said.items()
 
         return await eventually(self.admin, FAIR_POOL, POOL, self.namespace, so, within)
+
+    async def counts_by(self, **weights: int) -> None:
+        """Wait until the pool's gateway counts by these weights of tenants."""
+
+        async def so() -> bool:
+            shown = (await self.shown("debug/tenants"))["tenants"]
+            return weights.items() <= {each["tenant"]: each["weight"] for each in shown}.items()
+
+        await until(so)
 
     async def ready(self, within: float = 60.0) -> Document:
         """Wait until the pool is Ready."""
