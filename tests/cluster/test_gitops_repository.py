@@ -1,5 +1,7 @@
 """The layout for GitOps: each tool applies all of it, in the one order that works, and may do what that takes."""
 
+import os
+
 import pytest
 import yaml
 from support.cluster.client import Kind
@@ -9,12 +11,23 @@ from support.manifests import MANIFESTS, documents, of_kind
 
 GITOPS = MANIFESTS / "gitops"
 REPOSITORY = GITOPS / "repository"
-ORDER = ["crds", "operator", "pools/inference"]
+ORDER = ["crds", "operator", "pools"]
 
 
 def named(path):
     """A directory of the layout, by a path in the repository."""
     return str((MANIFESTS.parent / path).resolve().relative_to(REPOSITORY))
+
+
+def with_components(directory):
+    """The operator of the layout with all components that are for it, written into a directory."""
+    components = [MANIFESTS / "components" / name for name in ("monitoring", "weight-ceiling")]
+    document = {
+        "resources": [os.path.relpath(REPOSITORY / "operator", directory)],
+        "components": [os.path.relpath(each, directory) for each in components],
+    }
+    (directory / "kustomization.yaml").write_text(yaml.safe_dump(document))
+    return directory
 
 
 class TestTheLayout:
@@ -27,8 +40,15 @@ class TestTheLayout:
         assert {"FairPool", "TenantWeight"} <= found[2]
 
     def test_is_all_that_there_is(self):
-        there = {str(path.parent.relative_to(REPOSITORY)) for path in REPOSITORY.rglob("kustomization.yaml")}
+        there = {str(path.parent.relative_to(REPOSITORY)) for path in REPOSITORY.glob("*/kustomization.yaml")}
         assert there == set(ORDER)
+
+    def test_names_every_directory_of_pools_and_each_is_of_one_namespace(self):
+        pools = REPOSITORY / "pools"
+        [named_here] = documents(pools / "kustomization.yaml")
+        assert sorted(named_here["resources"]) == sorted(each.name for each in pools.iterdir() if each.is_dir())
+        for name in named_here["resources"]:
+            assert documents(pools / name / "kustomization.yaml")[0]["namespace"] == name
 
 
 class TestArgoCD:
@@ -55,13 +75,13 @@ class TestArgoCD:
         pruned = [each["spec"]["syncPolicy"]["automated"]["prune"] for each in self.applications]
         assert pruned == [False, True, True]
 
-    async def test_may_make_what_is_in_them_where_it_is(self, kubectl, admin, crds):
+    async def test_may_make_what_is_in_them_where_it_is(self, kubectl, admin, crds, tmp_path):
         await install_other_projects(admin)
         [project] = documents(GITOPS / "argocd" / "project.yaml")
         allowed = {(each["group"], each["kind"]) for each in project["spec"]["clusterResourceWhitelist"]}
         places = {each["namespace"] for each in project["spec"]["destinations"]}
-        for directory in ORDER:
-            for each in yaml.safe_load_all(await kubectl("kustomize", str(REPOSITORY / directory))):
+        for directory in [*(REPOSITORY / each for each in ORDER), with_components(tmp_path)]:
+            for each in yaml.safe_load_all(await kubectl("kustomize", str(directory))):
                 group = each["apiVersion"].rpartition("/")[0]
                 if (await admin.resource(Kind.of(each))).namespaced:
                     assert each["metadata"]["namespace"] in places
