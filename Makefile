@@ -7,10 +7,11 @@ READY := $(VENV)/.ready
 
 BUILDER ?= buildah
 IMAGE ?= fairpool:0.1.0
+ENGINE_IMAGE ?= fairpool-engine:0.1.0
 COMPILE = $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test kubernetes test-engine engine test-cluster image lint bench bench-quick bench-load bench-operator bench-scheduler format lock image-locks
+.PHONY: help demo test kubernetes test-engine engine test-cluster image engine-image lint bench bench-quick bench-load bench-operator bench-scheduler format lock image-locks
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,6 +37,9 @@ test-cluster: $(READY)  ## Run the tests on a whole cluster, with images and pod
 image:  ## Build the image of both programs: make image BASE=IMAGE [IMAGE=NAME:TAG] [BUILDER=podman]
 	@$(if $(BASE),,$(error BASE is missing, an image with Python 3.11 or later and its venv module: make image BASE=python:3.13-slim))
 	@$(BUILDER) build $(BUILD_OPTIONS) --file Containerfile --build-arg BASE=$(BASE) --tag $(IMAGE) .
+
+engine-image:  ## Build the simulated engine's image on that one: make engine-image [IMAGE=…] [ENGINE_IMAGE=…]
+	@$(BUILDER) build $(BUILD_OPTIONS) --file lab/Containerfile --build-arg IMAGE=$(IMAGE) --tag $(ENGINE_IMAGE) lab
 
 lint: $(READY)  ## Check style, types and layers
 	@$(BIN)/ruff check .

@@ -19,7 +19,8 @@ ELSEWHERE: Final = {
 """Blocks that a test of their own runs, by their first line: which."""
 
 NEEDS_MORE: Final = {
-    "kind create cluster": "kind and a container runtime, with images that were built there",
+    "kind create cluster": "kind and docker",
+    "buildah push fairpool:dev docker-archive:fairpool.tar:fairpool:dev": "kind, and images that were built there",
 }
 """Blocks that no test runs, by their first line: what they need that is not here."""
 
@@ -40,7 +41,7 @@ MENTIONED: Final = {
     "kubectl kustomize overlays/production": "a directory of the reader's",
     "kubectl label pod NAME fairpool.dev/drain=true": "a pod of the reader's",
     "kubectl wait --for=condition=Ready": "an option of a command",
-    "pip install 'fairpool[tracing]'": "a published package",
+    "pip install '.[tracing]'": "a registry of packages",
     "pip install '.[validate]'": "a registry of packages",
 }
 """What stands in a sentence and looks like a command, and why it is none that could be run."""

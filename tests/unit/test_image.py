@@ -1,6 +1,7 @@
 """What goes into the image, by the files that say so; tests/node builds and runs it."""
 
 import re
+import subprocess
 from importlib.metadata import distribution
 from pathlib import Path
 
@@ -55,6 +56,22 @@ class TestTheLocks:
         assert wanted <= locked.keys(), "run `make image-locks`"
         assert unconditional <= wanted, "run `make image-locks`"
         assert not locked.keys() & {"matplotlib", "openai", "pytest", "rich", "ruff"}
+
+
+class TestMake:
+    def test_builds_the_engines_image_on_the_one_that_it_has_built(self):
+        named = ("BASE=python:3", "IMAGE=fairpool:dev", "ENGINE_IMAGE=fairpool-engine:dev", "BUILDER=echo")
+        made = subprocess.run(
+            ["make", "--no-print-directory", "image", "engine-image", *named],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert made.stdout.splitlines() == [
+            "build --file Containerfile --build-arg BASE=python:3 --tag fairpool:dev .",
+            "build --file lab/Containerfile --build-arg IMAGE=fairpool:dev --tag fairpool-engine:dev lab",
+        ]
 
 
 class TestTheContainerfile:
