@@ -14,7 +14,7 @@ import signal
 import sys
 from collections.abc import Sequence
 
-from fairpool_lab.commands import compare, demo, gap, listing, report, run, up, what_if
+from fairpool_lab.commands import compare, demo, gap, listing, report, run, study, up, what_if
 from fairpool_lab.errors import Interrupted, LabError
 
 
@@ -44,5 +44,6 @@ def _parser() -> argparse.ArgumentParser:
     what_if.configure(lab.add_parser("what-if", help=what_if.HELP, description=what_if.__doc__))
     listing.configure(lab.add_parser("list", help=listing.HELP, description=listing.HELP))
     gap.configure(lab.add_parser("gap", help=gap.HELP, description=gap.HELP))
+    study.configure(lab.add_parser("study", help=study.HELP, description=study.__doc__))
     report.configure(lab.add_parser("report", help=report.HELP, description=report.__doc__))
     return parser

@@ -19,6 +19,7 @@ ELSEWHERE: Final = {
 """Blocks that a test of their own runs, by their first line: which."""
 
 NEEDS_MORE: Final = {
+    "fairpool lab study headline --trace vtc_real_trace.csv --out docs/studies": "that trace",
     "kind create cluster": "kind and docker",
     "buildah push fairpool:dev docker-archive:fairpool.tar:fairpool:dev": "kind, and images that were built there",
 }
@@ -30,6 +31,7 @@ MENTIONED: Final = {
     "fairpool lab compare": "the command's name",
     "fairpool lab gap": "the command's name",
     "fairpool lab report LOG --html FILE": "a log of the reader's",
+    "fairpool lab study NAME": "the command's name",
     "fairpool lab what-if": "the command's name",
     "fairpool-operator run": "the command's name",
     "fairpool-operator validate": "the command's name",
