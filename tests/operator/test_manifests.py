@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import json
 from pathlib import Path
 
 import pytest
@@ -12,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.yaml_values import VALUES
 
-from fairpool_operator.errors import CannotStart
-from fairpool_operator.manifests import STDIN, Document, Problem, read, read_text
+from fairpool_operator.manifests import Document, Problem, read_text
 
 FILE = Path("pool.yaml")
 POOL = """\
@@ -142,35 +139,6 @@ class TestProblems:
         lines += [f"a{level}: &a{level} [{', '.join([f'*a{level - 1}'] * 10)}]" for level in range(1, 9)]
         ((_, message),) = problems("\n".join(lines))
         assert "use fewer aliases" in message
-
-
-class TestFiles:
-    def test_are_found_below_directories_in_order_and_hidden_ones_left_out(self, tmp_path):
-        for name in ("b.yaml", "a/z.yml", ".git/c.yaml", "a/.d.yaml", "e.json", "f.yaml.bak"):
-            path = tmp_path / name
-            path.parent.mkdir(exist_ok=True)
-            path.write_text("kind: A\n")
-        found = read([tmp_path])
-        assert [str(file.relative_to(tmp_path)) for file in found.files] == ["a/z.yml", "b.yaml"]
-        assert [each.file for each in found.documents] == list(found.files)
-
-    def test_that_are_named_are_read_whatever_they_are_called_and_once(self, tmp_path):
-        path = tmp_path / "pool.json"
-        path.write_text(json.dumps({"kind": "A"}))
-        assert [each.object for each in read([path, path]).documents] == [{"kind": "A"}]
-
-    def test_may_be_the_standard_input(self, monkeypatch):
-        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"kind: A\n")))
-        assert [(each.file, each.kind) for each in read([STDIN]).documents] == [(STDIN, "A")]
-
-    def test_that_are_not_there_are_told(self, tmp_path):
-        with pytest.raises(CannotStart, match=str(tmp_path / "nothing")):
-            read([tmp_path / "nothing"])
-
-    def test_that_are_no_text_are_a_problem(self, tmp_path):
-        path = tmp_path / "a.yaml"
-        path.write_bytes(b"a: 1\nb: \xff\n")
-        assert [(each.line, each.message[:12]) for each in read([path]).problems] == [(2, "is not UTF-8")]
 
 
 PLAIN = st.recursive(

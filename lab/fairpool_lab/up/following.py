@@ -2,7 +2,8 @@
 
 They are read several times a second rather than watched: that is true on every file system, of files that are renamed
 over others and of directories that are made again, and costs nothing that could be felt. What always holds: a content
-counts once it has stayed for a moment, for a file that is written in several steps may be valid after each.
+counts once it has stayed for a moment, for a file that is written in several steps may be valid after each; and what
+counts is that content, not what the files hold when somebody comes to read them.
 """
 
 from __future__ import annotations
@@ -10,55 +11,54 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
-from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
 from fairpool_operator.errors import CannotStart
-from fairpool_operator.manifests import files_in
+from fairpool_operator.manifests import Contents, contents_of
 
 _EVERY: Final = 0.2
 _SETTLE: Final = 0.1
 _REST: Final = 10
 """How many times as long as a look took nothing is done after it: for directories with thousands of files."""
 
-Seen = dict[Path, bytes | str] | str
+Seen = Contents | str
+"""What is in the files, or why nobody can say."""
 
 
 class Followed:
-    """Files and directories. What is in them when this is made is known."""
+    """Files and directories, of which some contents are known."""
 
-    def __init__(self, paths: Sequence[Path]) -> None:
+    def __init__(self, paths: Sequence[Path], known: Contents) -> None:
         self._paths = paths
-        self._known = _look(paths)
+        self._known: Seen = known
 
-    async def changed(self) -> None:
-        """Wait until they hold something else than is known, and know it."""
+    async def changed(self) -> Contents:
+        """Wait until they hold something else than is known; returns it, and knows it.
+
+        Raises:
+            CannotStart: what changed is that nobody can say any more; that is known then.
+        """
         while True:
             begun = time.monotonic()
             found = await asyncio.to_thread(_look, self._paths)
             if found != self._known:
-                await self._settle(found)
-                return
+                self._known = await self._settled(found)
+                if isinstance(self._known, str):
+                    raise CannotStart(self._known)
+                return self._known
             await asyncio.sleep(max(_EVERY, _REST * (time.monotonic() - begun)))
 
-    async def _settle(self, found: Seen) -> None:
+    async def _settled(self, found: Seen) -> Seen:
         before: Seen | None = None
         while found != before:
             await asyncio.sleep(_SETTLE)
             before, found = found, await asyncio.to_thread(_look, self._paths)
-        self._known = found
+        return found
 
 
 def _look(paths: Sequence[Path]) -> Seen:
     try:
-        return {file: _content(file) for file in files_in(paths)}
+        return contents_of(paths)
     except CannotStart as problem:
         return str(problem)
-
-
-def _content(file: Path) -> bytes | str:
-    try:
-        return sha256(file.read_bytes()).digest()
-    except OSError as error:
-        return str(error.strerror)

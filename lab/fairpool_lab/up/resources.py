@@ -78,7 +78,7 @@ class Resources:
             else:
                 before = self._held.get(identity)
                 found[identity] = Held(document, verdict.stored, before.age if before else self._age())
-        unread = {problem.file for problem in manifests.problems}
+        unread = frozenset(problem.file for problem in manifests.problems)
         kept = self._kept({identity for identity, _ in refused}, unread, found)
         problems += [_marked(problem) if identity in kept else problem for identity, problem in refused]
         self._held = found | kept
@@ -123,18 +123,22 @@ class Resources:
         return {**object_, "metadata": {**metadata, "namespace": identity.namespace}}
 
     def _kept(
-        self, refused: Collection[Identity], unread: Collection[Path], found: Collection[Identity]
+        self, refused: Collection[Identity], unread: frozenset[Path], found: Collection[Identity]
     ) -> dict[Identity, Held]:
-        """What stays as it was: what is refused now, and what was in files that cannot be read now."""
+        """What stays as it was: what is refused now, and what was in files or directories that cannot be read now."""
         return {
             identity: held
             for identity, held in self._held.items()
-            if identity not in found and (identity in refused or held.document.file in unread)
+            if identity not in found and (identity in refused or _is_in(held.document.file, unread))
         }
 
     def _age(self) -> int:
         self._next_age += 1
         return self._next_age
+
+
+def _is_in(file: Path, places: frozenset[Path]) -> bool:
+    return not places.isdisjoint((file, *file.parents))
 
 
 def _is_known(document: Document) -> bool:

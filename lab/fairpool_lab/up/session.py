@@ -22,7 +22,7 @@ from fairpool_lab.up.resources import Resources
 from fairpool_lab.up.state import State, state
 from fairpool_lab.up.summary import news, pool_lines, tenant_lines, trial_lines
 from fairpool_operator.errors import CannotStart
-from fairpool_operator.manifests import STDIN, Manifests, Problem, read
+from fairpool_operator.manifests import STDIN, Contents, Problem, contents_of, read_contents
 from fairpool_operator.view import PoolKey
 
 
@@ -90,37 +90,34 @@ class Session:
             self._pools.hurry()
 
     async def _serve(self, pools: Pools, files: State) -> None:
-        followed = Followed(self._options.paths) if self._options.follows else None
         try:
-            await self._begin(await self._read(), pools, files)
+            contents = await asyncio.to_thread(contents_of, self._options.paths)
+            await self._begin(contents, pools, files)
         except CannotStart as problem:
             raise NothingToServe(str(problem)) from None
+        followed = Followed(self._options.paths, contents) if self._options.follows else None
         while True:
-            edited = await self._until_something_changes(followed)
             try:
-                if edited:
-                    self._take(await self._read())
+                edited = await self._until_something_changes(followed)
             except CannotStart as problem:
                 self._say(f"{problem}: everything stays as it is")
             else:
+                if edited is not None:
+                    await self._take(edited)
                 await self._go_on(pools, files)
 
-    async def _until_something_changes(self, followed: Followed | None) -> bool:
-        """Wait for an edit or, where a key ends, for that moment; returns whether it was an edit."""
+    async def _until_something_changes(self, followed: Followed | None) -> Contents | None:
+        """Wait for an edit, which is returned, or for the moment at which a key ends."""
         moments = [local.changes_at for local in self._decided.values() if local.changes_at is not None]
         seconds = (min(moments) - datetime.now(UTC)).total_seconds() if moments else None
         try:
             async with asyncio.timeout(seconds):
-                await (followed.changed() if followed is not None else asyncio.Event().wait())
+                return await (followed.changed() if followed is not None else asyncio.Future())
         except TimeoutError:
-            return False
-        return True
+            return None
 
-    async def _read(self) -> Manifests:
-        return await asyncio.to_thread(read, self._options.paths)
-
-    async def _begin(self, manifests: Manifests, pools: Pools, files: State) -> None:
-        self._take(manifests)
+    async def _begin(self, contents: Contents, pools: Pools, files: State) -> None:
+        await self._take(contents)
         if others := self._resources.others:
             self._say(f"{others} resource{'s' * (others > 1)} of other kinds, which are not looked at")
         there = [key for key, local in self._decide().items() if local.place is not None]
@@ -148,8 +145,9 @@ class Session:
         for key, lines in self._lines.items():
             self._say_all(news(before.get(key, ()), lines))
 
-    def _take(self, manifests: Manifests) -> None:
-        """Have what was read in force, and tell of problems that were not there before."""
+    async def _take(self, contents: Contents) -> None:
+        """Have what is in the files in force, and tell of problems that were not there before."""
+        manifests = await asyncio.to_thread(read_contents, contents)
         before, self._problems = self._problems, self._resources.take(manifests)
         self._say_all(f"{each.file}:{each.line}: {each.message}" for each in self._problems if each not in before)
 

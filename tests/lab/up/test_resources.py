@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from support.permissions import minded
 from support.up import namespace, pool, secret, weight, write
 
 from fairpool_lab.up.resources import Resources
@@ -79,6 +80,17 @@ def test_of_a_file_that_is_yaml_in_part_only_nothing_is_taken_away_and_what_is_n
     path.write_text(path.read_text(encoding="utf-8") + "---\nspec: {\n", encoding="utf-8")
     assert len(files.taken()) == 1
     assert files.weights() == {"search": 400, "batch": 100}
+
+
+def test_a_directory_that_cannot_be_read_keeps_what_was_in_it(files):
+    team = files.directory / "team"
+    team.mkdir()
+    (files.directory / "tenants.yaml").rename(team / "tenants.yaml")
+    assert files.taken() == []
+    team.chmod(0)
+    with minded():
+        assert files.taken() == ["team:1: cannot be read: Permission denied"]
+    assert files.weights() == {"search": 300, "batch": 100}
 
 
 def test_what_is_in_no_file_is_gone(files):

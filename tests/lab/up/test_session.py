@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -150,6 +151,16 @@ class TestEdits:
         away.rename(place.directory)
         place.write("llama", pool(), weight("search", weight=400), weight("batch", weight=100))
         eventually(lambda: place.weights()["search"] == 400)
+
+    def test_directories_that_come_and_go_meanwhile_are_no_fault(self, place):
+        for _ in range(100):
+            teams = [place.directory / f"team-{number}" / "pools" for number in range(20)]
+            for team in teams:
+                team.mkdir(parents=True)
+            for team in teams:
+                shutil.rmtree(team.parent)
+        place.write("llama", pool(), weight("search", weight=600), weight("batch", weight=100))
+        eventually(lambda: place.weights()["search"] == 600)
 
     def test_a_tenant_of_a_pool_that_there_is_not_is_told_so(self, place):
         so_far = len(place.up.said)
