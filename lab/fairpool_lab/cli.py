@@ -14,7 +14,7 @@ import signal
 import sys
 from collections.abc import Sequence
 
-from fairpool_lab.commands import compare, demo, gap, listing, report, run, study, up, what_if
+from fairpool_lab.commands import calibrate, compare, demo, gap, listing, report, run, study, up, what_if
 from fairpool_lab.errors import Interrupted, LabError
 
 
@@ -41,6 +41,7 @@ def _parser() -> argparse.ArgumentParser:
     lab = commands.add_parser("lab", help="measure fairness").add_subparsers(metavar="COMMAND", required=True)
     run.configure(lab.add_parser("run", help=run.HELP, description=run.__doc__))
     compare.configure(lab.add_parser("compare", help=compare.HELP, description=compare.__doc__))
+    calibrate.configure(lab.add_parser("calibrate", help=calibrate.HELP, description=calibrate.__doc__))
     what_if.configure(lab.add_parser("what-if", help=what_if.HELP, description=what_if.__doc__))
     listing.configure(lab.add_parser("list", help=listing.HELP, description=listing.HELP))
     gap.configure(lab.add_parser("gap", help=gap.HELP, description=gap.HELP))

@@ -28,6 +28,7 @@ NEEDS_MORE: Final = {
 
 MENTIONED: Final = {
     "fairpool up": "the command's name",
+    "fairpool lab calibrate": "the command's name",
     "fairpool lab compare": "the command's name",
     "fairpool lab gap": "the command's name",
     "fairpool lab report LOG --html FILE": "a log of the reader's",
