@@ -7,7 +7,6 @@ import contextlib
 import functools
 import json
 import subprocess
-import tempfile
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -30,11 +29,9 @@ def flags() -> tuple[str, ...]:
     return SANITIZED
 
 
-@functools.cache
 def probe() -> Path:
     """The program by which tests reach what both share."""
-    made = Path(tempfile.mkdtemp(prefix="fairpool-probe-")) / "probe"
-    return compiled.compile_to(made, Path(__file__).parents[1] / "lab" / "bench" / "probe.c", flags())
+    return compiled.built(Path(__file__).parents[1] / "lab" / "bench" / "probe.c", flags())
 
 
 def probed(*arguments: str, given: bytes) -> str:

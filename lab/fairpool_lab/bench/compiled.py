@@ -31,17 +31,21 @@ def program(name: Name, flags: tuple[str, ...] = FAST) -> Path:
         MachineLacks: there is no C compiler.
         ProcessFailed: the compiler refused; quotes what it said.
     """
-    built = cache_directory() / f"bench-{name}-{_version(flags)}"
-    if not built.exists():
-        built.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=built.parent) as directory:
-            made = compile_to(Path(directory) / name, SOURCES / f"{name}.c", flags)
-            made.rename(built)
-    return built
+    return built(SOURCES / f"{name}.c", flags)
+
+
+def built(source: Path, flags: tuple[str, ...] = FAST) -> Path:
+    """The program of one source, which may include what is in `lab/load`."""
+    there = cache_directory() / f"bench-{source.stem}-{_version(source, flags)}"
+    if not there.exists():
+        there.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=there.parent) as directory:
+            compile_to(Path(directory) / source.stem, source, flags).rename(there)
+    return there
 
 
 def compile_to(made: Path, source: Path, flags: tuple[str, ...] = FAST) -> Path:
-    """Make a program of one source, which may include what is in `lab/load`; returns it."""
+    """Make a program of one source, whatever is in the cache; returns it."""
     compiler = shutil.which("cc")
     if compiler is None:
         raise MachineLacks("a C compiler is needed, there is no `cc`: apt-get install gcc libc6-dev")
@@ -52,8 +56,8 @@ def compile_to(made: Path, source: Path, flags: tuple[str, ...] = FAST) -> Path:
     return made
 
 
-def _version(flags: tuple[str, ...]) -> str:
+def _version(source: Path, flags: tuple[str, ...]) -> str:
     inputs = hashlib.sha256("\0".join((*flags, *STANDARD, platform.system(), platform.machine())).encode())
-    for source in sorted(SOURCES.iterdir()):
-        inputs.update(source.read_bytes())
+    for each in (source, *sorted(SOURCES.iterdir())):
+        inputs.update(each.read_bytes())
     return inputs.hexdigest()[:16]
