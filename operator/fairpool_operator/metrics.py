@@ -21,13 +21,15 @@ class Tally:
     Attributes:
         reconciles: ended looks at a pool, by how: done, failed, or not_leading.
         seconds: what they took in all.
-        lists: fresh lists of everything that were compared with what watches had told.
+        lists: fresh lists of everything, or of one namespace, that were compared with what watches had told.
+        failed_lists: lists that came to nothing, for the API server was away or refused.
         corrections: pools that a fresh list showed in another state than the watches had.
     """
 
     reconciles: Counter[str] = field(default_factory=Counter)
     seconds: float = 0.0
     lists: int = 0
+    failed_lists: int = 0
     corrections: int = 0
 
 
@@ -65,7 +67,8 @@ class _OperatorCollector(Collector):
         took.add_metric([], tally.reconciles.total(), tally.seconds)
         yield took
         for name, help_, value in (
-            ("lists", "Fresh lists of everything, compared with what watches told.", tally.lists),
+            ("lists", "Fresh lists of all there is, or of one namespace, compared with the watches.", tally.lists),
+            ("failed_lists", "Lists that came to nothing: what was known before stays.", tally.failed_lists),
             ("corrections", "Pools that a fresh list showed in another state than the watches.", tally.corrections),
             ("api_calls", "Requests to the API server, but for watches.", now.calls),
             ("api_writes", "Those of them that write, but for the Lease.", now.writes),

@@ -130,9 +130,8 @@ class _Operation:
 
     def _look_at(self, keys: Iterable[PoolKey]) -> None:
         """Nothing is looked at before everything has been listed once; then everything is."""
-        if self._knowledge.synced.is_set():
-            for key in keys:
-                self._queue.add(key)
+        for key in filter(self._knowledge.is_enough_for, keys):
+            self._queue.add(key)
 
     async def _follow(self) -> None:
         await self._knowledge.synced.wait()

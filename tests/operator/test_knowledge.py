@@ -140,7 +140,7 @@ class TestDoubt:
         await listing.listed(1)
         for happened in ("ADDED", "MODIFIED", "DELETED"):
             listing.knowledge.heard(TENANT_WEIGHT, happened, tenant_weight())
-        assert not listing.knowledge._doubt.is_set()
+        assert not listing.knowledge._doubts[None].is_set()
         assert listing.store.counts() == (0, 0)
 
     async def test_of_several_watches_at_once_costs_one_list(self, listing):
@@ -150,7 +150,7 @@ class TestDoubt:
             listing.knowledge.heard(FAIR_POOL, None, fair_pool())
         await listing.answer(fair_pool())
         await listing.listed(2)
-        assert (listing.server.asked, listing.knowledge._doubt.is_set()) == (0, False)
+        assert (listing.server.asked, listing.knowledge._doubts[None].is_set()) == (0, False)
 
     async def test_that_comes_as_the_process_ends_does_not_keep_it(self, listing):
         await listing.answer()

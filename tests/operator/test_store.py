@@ -151,6 +151,30 @@ class TestAClusterThatWasSetBack:
         assert weights_in(store) == [("b", None), ("search", 3)]
 
 
+class TestAListOfOneNamespace:
+    def test_says_nothing_of_the_others(self):
+        here, there = fair_pool(), {**fair_pool(), "metadata": metadata("llama", "team")}
+        store = store_of(FairPool=[here, there])
+        assert store.replace("FairPool", [], store.begin(), "team") == {PoolKey("team", "llama")}
+        assert store.keys() == {LLAMA}
+
+    def test_lets_nothing_come_back_that_was_deleted_in_another_however_often_it_is_made(self):
+        weight = tenant_weight()
+        store = store_of(TenantWeight=[weight])
+        store.remove("TenantWeight", weight)
+        for _ in range(3):
+            store.replace("TenantWeight", [], store.begin(), "team")
+        assert store.put("TenantWeight", weight) == frozenset()
+
+    def test_forgets_in_the_end_what_was_deleted_there(self):
+        table = Table(lambda resource: resource)
+        list(table.remove(tenant_weight(), 1))
+        for moment in (2, 3):
+            assert len(table._gone) + len(table._gone_longer) == 1
+            list(table.replace([], moment, moment, "inference"))
+        assert len(table._gone) + len(table._gone_longer) == 0
+
+
 class TestWhatNoListHolds:
     def test_stays_until_it_is_known_to_be_gone(self):
         service = {"kind": "Service", "metadata": metadata("llama-fairpool", labels={"app": "somebody-elses"})}
@@ -227,8 +251,8 @@ class TestLateLists:
 
     def test_would_undo_it_in_a_table_that_takes_a_list_for_all_there_is(self):
         class Credulous(Table):
-            def replace(self, resources, begun, at):
-                yield from super().replace(resources, at, at)
+            def replace(self, resources, begun, at, within=None):
+                yield from super().replace(resources, at, at, within)
 
         assert _is_ever_wrong(Credulous)
 

@@ -83,11 +83,13 @@ class Store:
         self._moment += 1
         return self._touched(kind, lambda table: table.remove(resource, self._moment))
 
-    def replace(self, kind: str, resources: Iterable[Mapping[str, Any]], begun: int) -> Touched:
-        """All objects of a kind, by a list that was begun at the moment that `begin` gave."""
+    def replace(
+        self, kind: str, resources: Iterable[Mapping[str, Any]], begun: int, within: str | None = None
+    ) -> Touched:
+        """All objects of a kind, or of a kind in one namespace, by a list begun at the moment that `begin` gave."""
         self._moment += 1
         listed = list(resources)
-        return self._touched(kind, lambda table: table.replace(listed, begun, self._moment))
+        return self._touched(kind, lambda table: table.replace(listed, begun, self._moment, within))
 
     def keys(self) -> Touched:
         """Every pool that is there, or that a TenantWeight refers to."""

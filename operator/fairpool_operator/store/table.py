@@ -5,7 +5,7 @@ it was read, and what a watch missed is in neither. What always holds: a list co
 was begun, so it also follows a cluster that was set back to an older state; else an older version never replaces a
 newer one, and what was deleted never comes back but as another object, or as a newer version (an object also leaves a
 watch when it loses its labels). What a list lacks is gone, unless it was told of after the list was begun, or would be
-in no list.
+in no list, or is in another namespace than the one that was listed.
 """
 
 from __future__ import annotations
@@ -38,11 +38,12 @@ class _Entry(Generic[T]):
 
 
 class _Gone(NamedTuple):
+    namespace: str
     version: int
     told_at: int
 
 
-_NEVER: Final = _Gone(-1, -1)
+_NEVER: Final = _Gone("", -1, -1)
 
 
 class Table(Generic[T]):
@@ -101,12 +102,14 @@ class Table(Generic[T]):
         """This very object is gone; told at a moment that only ever grows."""
         name, uid, version = _identity(resource)
         known = self._entries.get(name)
-        self._bury(uid, version, at)
+        self._bury(name, uid, version, at)
         if known is not None and known.uid == uid:
             yield self._forget(name, known, at)
 
-    def replace(self, resources: Iterable[Mapping[str, Any]], begun: int, at: int) -> Iterator[Change[T]]:
-        """A list that was begun at a moment: all that there is."""
+    def replace(
+        self, resources: Iterable[Mapping[str, Any]], begun: int, at: int, within: str | None = None
+    ) -> Iterator[Change[T]]:
+        """A list that was begun at a moment: all that there is, or all that is in one namespace."""
         listed = set()
         for resource in resources:
             name, uid, _ = _identity(resource)
@@ -115,19 +118,31 @@ class Table(Generic[T]):
         vanished = [
             (name, entry)
             for name, entry in self._entries.items()
-            if (name, entry.uid) not in listed and entry.told_at <= begun and self._is_listed(entry.found)
+            if within in {None, name[0]}
+            and (name, entry.uid) not in listed
+            and entry.told_at <= begun
+            and self._is_listed(entry.found)
         ]
         for name, entry in vanished:
             yield self._forget(name, entry, at)
-        self._gone, self._gone_longer = {}, self._gone
+        self._age(within)
+
+    def _age(self, within: str | None) -> None:
+        """What is gone is remembered until the second list that comes after: no event is late for so long."""
+        if within is None:
+            self._gone, self._gone_longer = {}, self._gone
+            return
+        young = {uid: gone for uid, gone in self._gone.items() if gone.namespace == within}
+        self._gone = {uid: gone for uid, gone in self._gone.items() if gone.namespace != within}
+        self._gone_longer = {uid: gone for uid, gone in self._gone_longer.items() if gone.namespace != within} | young
 
     def _forget(self, name: Name, entry: _Entry[T], at: int) -> Change[T]:
         del self._entries[name]
-        self._bury(entry.uid, entry.version, at)
+        self._bury(name, entry.uid, entry.version, at)
         return Change(name, entry.found, None)
 
-    def _bury(self, uid: str, version: int, at: int) -> None:
-        self._gone[uid] = _Gone(max(version, self._gone.get(uid, _NEVER).version), at)
+    def _bury(self, name: Name, uid: str, version: int, at: int) -> None:
+        self._gone[uid] = _Gone(name[0], max(version, self._gone.get(uid, _NEVER).version), at)
 
 
 def _identity(resource: Mapping[str, Any]) -> tuple[Name, str, int]:

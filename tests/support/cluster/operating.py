@@ -37,6 +37,14 @@ async def install_operator(admin: Client, access: Access, namespace: str, *, eve
     return access.as_user(await token(admin, namespace, ACCOUNT))
 
 
+async def bind_operator(admin: Client, namespace: str, other: str) -> None:
+    """Give the operator's account of one namespace its roles in another."""
+    for document in documents("manifests/base/bindings.yaml"):
+        if document["kind"] == "ClusterRoleBinding":
+            bound = _placed(document, namespace, everywhere=False)
+            await admin.apply({**bound, "metadata": {**bound["metadata"], "namespace": other}})
+
+
 def _placed(document: Document, namespace: str, *, everywhere: bool) -> Document:
     """A manifest as kustomize puts it into a namespace; one for the whole cluster gets a name of its own there."""
     placed: Document = {**document, "metadata": {**document["metadata"], "namespace": namespace}}
