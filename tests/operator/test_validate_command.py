@@ -10,6 +10,7 @@ import time
 
 import pytest
 from support.cluster.definitions import ROOT
+from support.permissions import minded
 
 from fairpool_operator.main import main
 
@@ -136,6 +137,18 @@ class TestTheEnd:
         status, (said,) = ran(capsys, "-f", "empty")
         assert (status, said) == (2, "fairpool-operator validate: there is no .yaml or .yml file in empty")
 
+    @pytest.mark.parametrize("text", ["", "# Nothing.\n", "---\n---\n", "kind: List\nitems: []\n"])
+    def test_is_2_where_there_is_no_resource(self, monkeypatch, capsys, text):
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+        status, (said,) = ran(capsys, "-f", "-")
+        assert (status, said) == (2, "fairpool-operator validate: there is no resource in -")
+
+    def test_is_1_where_a_directory_cannot_be_looked_into(self, repository, capsys):
+        (repository / "team").chmod(0)
+        with minded():
+            status, lines = ran(capsys, "-f", ".")
+        assert (status, lines[0]) == (1, "team:1: cannot be read: Permission denied")
+
     def test_is_2_where_the_library_for_cel_is_not_installed(self, repository):
         without = "import sys; sys.modules['cel_expr_python'] = None; from fairpool_operator.main import main; "
         ended = subprocess.run(
@@ -147,7 +160,7 @@ class TestTheEnd:
         assert ended.returncode == 2
         assert (
             ended.stderr
-            == "fairpool-operator validate: this needs a library for CEL: pip install 'fairpool[validate]'\n"
+            == "fairpool-operator validate: this needs a library for CEL: pip install '.[validate]' in a checkout\n"
         )
 
     def test_comes_soon_and_without_what_only_the_operator_needs(self, repository):

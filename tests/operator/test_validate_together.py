@@ -133,6 +133,10 @@ class TestAResource:
             ({"apiVersion": "fairpool.dev/v1", "kind": "FairPool"}, "apiVersion"),
             ({"apiVersion": "fairpool.dev/v1alpha1", "kind": "FairPol"}, "kind"),
             ({"kind": "TenantWeight"}, "apiVersion"),
+            ({"apiVersion": "fairpol.dev/v1alpha1", "kind": "FairPool"}, "apiVersion"),
+            ({"apiVersion": "FairPool.dev/v1alpha1", "kind": "TenantWeight"}, "apiVersion"),
+            ({"apiVersion": "v1alpha1", "kind": "TenantWeight"}, "apiVersion"),
+            ({"apiVersion": "fairpool.dev/v1alpha1", "kind": "fairpool"}, "kind"),
         ],
     )
     def test_of_a_kind_that_there_is_not_is_told(self, what, path):
@@ -173,6 +177,31 @@ class TestSecrets:
             with_key(),
             secret(labels={} if labels is None else labels, stringData={"api-key": "sk"}),
         )
+        assert told(found) == [("TenantWeight", "search", "spec.apiKeys[0].secretKeyRef")]
+
+    @pytest.mark.parametrize(
+        ("fields", "path"),
+        [
+            ({"stringData": {"api-key": 12345}}, "stringData.api-key"),
+            ({"data": {"api-key": True}}, "data.api-key"),
+            ({"data": {"api-key": "sk-hunter2"}}, "data.api-key"),
+            ({"data": {"api-key": "c2st MQ=="}}, "data.api-key"),
+            ({"stringData": ["api-key"]}, "stringData"),
+        ],
+        ids=["a number", "a truth", "not encoded", "encoded with a space", "a list"],
+    )
+    def test_that_the_server_refuses_are_told_and_not_there(self, fields, path):
+        found = report(fair_pool("default"), with_key(), secret(**fields))
+        where = "TenantWeight", "search", "spec.apiKeys[0].secretKeyRef"
+        assert sorted(told(found)) == sorted([where, ("Secret", "search-key", path)])
+        assert "hunter2" not in str(found.findings)
+
+    def test_that_are_refused_and_for_nobody_here_are_not_looked_at(self):
+        assert report(secret(labels={}, stringData={"port": 5432}), fair_pool("default")).findings == ()
+
+    @pytest.mark.parametrize("field", ["data", "stringData"])
+    def test_hold_nothing_where_a_value_is_null(self, field):
+        found = report(fair_pool("default"), with_key(), secret(**{field: {"api-key": None}}))
         assert told(found) == [("TenantWeight", "search", "spec.apiKeys[0].secretKeyRef")]
 
     @pytest.mark.parametrize(

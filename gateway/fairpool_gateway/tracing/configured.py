@@ -32,7 +32,7 @@ def configured(environment: Mapping[str, str], pool: str) -> Tracing | None:
     try:
         spans = import_module("fairpool_gateway.tracing.spans")
     except ModuleNotFoundError as missing:
-        log.warning("no spans are sent: %s is not installed; install fairpool[tracing]", missing.name)
+        log.warning("no spans are sent: %s is not installed: pip install '.[tracing]' in a checkout", missing.name)
         return None
     tracing: Tracing = spans.over_otlp(pool)
     return tracing

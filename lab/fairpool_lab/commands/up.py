@@ -79,7 +79,7 @@ def run(options: argparse.Namespace) -> int:
     except ModuleNotFoundError as missing:
         if missing.name is None or not missing.name.startswith("cel_expr_python"):
             raise
-        raise MachineLacks("this needs a library for CEL: pip install 'fairpool[validate]'") from None
+        raise MachineLacks("this needs a library for CEL: pip install '.[validate]' in a checkout") from None
     for option, port in (("--port", options.port), ("--admin-port", options.admin_port)):
         if not 0 <= port <= 65_000:
             raise OptionInvalid(f"{option}: must be a number from 0 to 65000")

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from fairpool_lab.up.secrets import problems_of
 from fairpool_operator.definitions import definitions
 from fairpool_operator.manifests import Steps
 from fairpool_operator.validate.causes import rendered
+from fairpool_operator.validate.secrets import problems_of
 from fairpool_operator.validate.server import check
 
 

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from fairpool_lab.up.admission import judge
-from fairpool_lab.up.secrets import values_of
 from fairpool_operator.manifests import Document, Manifests, Problem, Steps
 from fairpool_operator.store import Store
+from fairpool_operator.validate.kinds import API, mistake
+from fairpool_operator.validate.secrets import values_of
 
-API: Final = "fairpool.dev/v1alpha1"
 _API_VERSIONS: Final = {"FairPool": API, "TenantWeight": API, "Secret": "v1", "Namespace": "v1"}
 _EPOCH: Final = datetime(2000, 1, 1, tzinfo=UTC)
 
@@ -146,12 +146,10 @@ def _is_known(document: Document) -> bool:
 
 
 def _mistaken(document: Document) -> Problem | None:
-    """What is to be said of one that was meant for FairPool, and is of no kind or version that there is."""
-    is_meant = document.api_version.startswith("fairpool.dev/") or document.kind in {"FairPool", "TenantWeight"}
-    if _is_known(document) or not is_meant:
+    if (found := mistake(document)) is None:
         return None
-    what = f"there is no {document.kind or 'kind'} in {document.api_version or 'no apiVersion'}"
-    return Problem(document.file, document.line(("apiVersion",)), f"{what}: {API} has FairPool and TenantWeight")
+    field, why = found
+    return Problem(document.file, document.line(field), why)
 
 
 def _marked(problem: Problem) -> Problem:

@@ -71,10 +71,12 @@ def _report(paths: list[Path], namespace: str) -> Report:
     except ModuleNotFoundError as missing:
         if missing.name is None or not missing.name.startswith("cel_expr_python"):
             raise
-        raise CannotStart("this needs a library for CEL: pip install 'fairpool[validate]'") from None
+        raise CannotStart("this needs a library for CEL: pip install '.[validate]' in a checkout") from None
     manifests = read(paths)
     if not manifests.files:
         raise CannotStart(f"there is no .yaml or .yml file in {', '.join(map(str, paths))}")
+    if not (manifests.documents or manifests.problems):
+        raise CannotStart(f"there is no resource in {', '.join(map(str, paths))}")
     return validate(manifests, namespace, datetime.now(UTC))
 
 

@@ -8,21 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Final
+from typing import Any
 
 from fairpool_operator.compile import Refusal, Settings, compile_pool
-from fairpool_operator.definitions import definitions
 from fairpool_operator.errors import NotAllowed, PoolNotFound, SecretNotFound
 from fairpool_operator.manifests import Document, Manifests, Steps
 from fairpool_operator.validate.causes import rendered
 from fairpool_operator.validate.findings import Finding, Report, Severity
+from fairpool_operator.validate.kinds import is_ours, mistake
 from fairpool_operator.validate.metadata import name_of
 from fairpool_operator.validate.server import check
 from fairpool_operator.validate.surroundings import Surroundings
 from fairpool_operator.view import LABEL, PoolKey, View
 
-_GROUP: Final = "fairpool.dev"
-_VERSION: Final = "fairpool.dev/v1alpha1"
 _Known = tuple[str, str, str]
 """A kind, a namespace and a name."""
 
@@ -45,7 +43,7 @@ class _Validation:
         ]
         others = 0
         for document in manifests.documents:
-            if _is_ours(document):
+            if is_ours(document):
                 self._resource(document)
             else:
                 others += 1
@@ -59,15 +57,15 @@ class _Validation:
 
     def _other(self, document: Document) -> None:
         if (document.api_version, document.kind) == ("v1", "Secret"):
-            self._around.add_secret(document.object, self._namespace)
+            for path, why in self._around.add_secret(document.object, self._namespace):
+                self._tell(document, Severity.ERROR, path, why)
         elif (document.api_version, document.kind) == ("v1", "Namespace"):
             self._around.add_namespace(document.object)
 
     def _resource(self, document: Document) -> None:
-        if document.api_version != _VERSION or document.kind not in definitions():
-            field = "apiVersion" if document.kind in definitions() else "kind"
-            what = f'there is no "{document.kind}" in "{document.api_version}"'
-            self._tell(document, Severity.ERROR, (field,), f"{what}: the kinds of {_VERSION} are {_kinds()}")
+        if (mistaken := mistake(document)) is not None:
+            path, why = mistaken
+            self._tell(document, Severity.ERROR, path, why)
             return
         resource = self._with_namespace(document.object)
         causes, stored = check(resource)
@@ -121,11 +119,6 @@ class _Validation:
         )
 
 
-def _is_ours(document: Document) -> bool:
-    group = document.api_version.partition("/")[0]
-    return group == _GROUP or (not document.api_version and document.kind in definitions())
-
-
 def _known(kind: str, resource: Mapping[str, Any]) -> _Known:
     metadata = resource.get("metadata")
     fields = metadata if isinstance(metadata, dict) else {}
@@ -135,10 +128,6 @@ def _known(kind: str, resource: Mapping[str, Any]) -> _Known:
 
 def _selects_namespaces(view: View) -> bool:
     return view.pool is not None and view.pool.spec.allowed_tenants.namespaces.from_ == "Selector"
-
-
-def _kinds() -> str:
-    return " and ".join(definitions())
 
 
 def _value(value: Any, path: Steps) -> Any:

@@ -1,8 +1,8 @@
 """What a pool depends on as far as files show it: pools, tenants, Secrets and namespaces, put together for `compile`.
 
 What always holds: of two resources of one age, as all in files are, the one that comes first counts as the older; a
-Secret counts for what the operator would see of it, so one without the label `fairpool.dev/keys`, or one whose values
-are encrypted in the file, is not there.
+Secret counts for what the operator would see of it, so one without the label `fairpool.dev/keys`, one that the server
+would refuse, or one whose values are encrypted in the file, is not there.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
+from fairpool_operator.manifests import Steps
 from fairpool_operator.resources import FairPool
 from fairpool_operator.store import Store
+from fairpool_operator.validate.secrets import problems_of, values_of
 from fairpool_operator.view import LABEL, PoolKey, View
 
 Name = tuple[str, str]
@@ -38,19 +40,22 @@ class Surroundings:
         """A FairPool or TenantWeight as the server would keep it."""
         self._put(resource["kind"], resource)
 
-    def add_secret(self, resource: Mapping[str, Any], namespace: str) -> None:
-        """A Secret as it is in a file."""
-        metadata, data, texts = (_mapping(resource, field) for field in ("metadata", "data", "stringData"))
+    def add_secret(self, resource: Mapping[str, Any], namespace: str) -> list[tuple[Steps, str]]:
+        """A Secret as it is in a file; returns what the server would refuse of one that is for FairPool."""
+        metadata = _mapping(resource, "metadata")
         name = metadata.get("name")
         if not isinstance(name, str) or "sops" in resource:
-            return
+            return []
         named = metadata.get("namespace")
         where = named if named and isinstance(named, str) else namespace
         self.secrets.add((where, name))
-        encoded = {key: base64.b64encode(str(text).encode()).decode() for key, text in texts.items()}
-        values = {**{key: value for key, value in data.items() if isinstance(value, str)}, **encoded}
-        if LABEL in _mapping(metadata, "labels"):
-            self._put("Secret", {"metadata": {**metadata, "namespace": where}, "data": values})
+        if LABEL not in _mapping(metadata, "labels"):
+            return []
+        problems = list(problems_of(resource))
+        if not problems:
+            data = {key: base64.b64encode(value).decode() for key, value in values_of(resource).items()}
+            self._put("Secret", {"metadata": {**metadata, "namespace": where}, "data": data})
+        return problems
 
     def add_namespace(self, resource: Mapping[str, Any]) -> None:
         """A Namespace as it is in a file."""

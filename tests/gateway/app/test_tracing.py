@@ -248,7 +248,7 @@ class TestWhetherItIsWanted:
         monkeypatch.setitem(sys.modules, "opentelemetry.sdk.trace", None)
         monkeypatch.delitem(sys.modules, "fairpool_gateway.tracing.spans", raising=False)
         assert configured({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1"}, "llama") is None
-        assert "install fairpool[tracing]" in caplog.text
+        assert "pip install '.[tracing]' in a checkout" in caplog.text
 
     @pytest.mark.parametrize("endpoint", [None, "http://127.0.0.1:1"])
     def test_nothing_of_the_sdk_is_loaded_unless_it_is(self, endpoint):

@@ -1,6 +1,6 @@
-"""Values of Secrets in files, which a cluster would hand to a pod's volumes.
+"""Values of Secrets as they are in files, and what of them the API server would not take.
 
-What always holds: a value stays in memory but for the files of `state`, and is in no text about it.
+What always holds: a value is in no text about it.
 """
 
 from __future__ import annotations
@@ -8,9 +8,12 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 from fairpool_operator.manifests import Steps
+
+_LINE_ENDS: Final = str.maketrans("", "", "\r\n")
+"""What the server, too, passes over in base64."""
 
 
 def values_of(secret: Mapping[str, Any]) -> dict[str, bytes]:
@@ -40,7 +43,7 @@ def problems_of(secret: Mapping[str, Any]) -> Iterator[tuple[Steps, str]]:
 
 def _is_base64(value: str) -> bool:
     try:
-        base64.b64decode("".join(value.split()), validate=True)
+        base64.b64decode(value.translate(_LINE_ENDS), validate=True)
     except (binascii.Error, ValueError):
         return False
     return True
