@@ -8,7 +8,7 @@ answered within its time has failed. Objects are written by server-side apply un
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,7 +19,7 @@ from kubernetes.aio.client import ApiClient, Configuration
 from kubernetes.aio.config import ConfigException, load_incluster_config, load_kube_config
 from yaml import YAMLError
 
-from fairpool_operator.differences import MANAGER
+from fairpool_operator.differences import MANAGER, Pointer
 from fairpool_operator.errors import (
     CannotStart,
     ClusterUnavailable,
@@ -32,6 +32,12 @@ from fairpool_operator.view import Object
 
 _LIST_SECONDS: Final = 60.0
 _PAGE: Final = 500
+_JSON: Final = "application/json"
+_METADATA: Final = f"{_JSON};as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+
+
+_Body = Object | list[Object]
+"""What is sent: an object, or the operations of a JSON patch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +169,13 @@ class Cluster:
         except NotThere:
             return None
 
+    async def get_metadata(self, kind: Kind, namespace: str | None, name: str) -> Object | None:
+        """Only the metadata of one object, so that nothing else of a stranger's is read; None if it is not there."""
+        try:
+            return await self._call("GET", kind.path(namespace, name), accept=_METADATA)
+        except NotThere:
+            return None
+
     async def list(self, kind: Kind, namespace: str | None = None, *, labels: str | None = None) -> list[Object]:
         """All objects of a kind, or of a namespace, that have these labels; as they are now, from no cache."""
         found: list[Object] = []
@@ -174,13 +187,14 @@ class Cluster:
             page = (answer.get("metadata") or {}).get("continue") or None
         return found
 
-    async def apply(self, kind: Kind, wanted: Object, *, status: bool = False) -> Object:
+    async def apply(self, kind: Kind, wanted: Object, *, status: bool = False, force: bool = True) -> Object:
         """Make an object's fields, or those of its status, what is wanted; other fields are left alone.
 
         Raises:
-            Conflict: `wanted` names a version or a uid, and the object has another by now.
+            Conflict: `wanted` names a version or a uid, and the object has another by now; or, where nothing is taken
+                over by `force`, somebody else has set a field otherwise.
         """
-        path, query = _path_of(kind, wanted, status=status), {"fieldManager": MANAGER, "force": "true"}
+        path, query = _path_of(kind, wanted, status=status), {"fieldManager": MANAGER, "force": str(force).lower()}
         return await self._write("PATCH", path, wanted, query=query, content="application/apply-patch+yaml")
 
     async def merge(self, kind: Kind, patch: Object, *, status: bool = False) -> Object:
@@ -191,6 +205,17 @@ class Cluster:
         """
         path, query = _path_of(kind, patch, status=status), {"fieldManager": MANAGER}
         return await self._write("PATCH", path, patch, query=query, content="application/merge-patch+json")
+
+    async def take_out(self, kind: Kind, there: Object, pointers: Iterable[Pointer], *, status: bool = False) -> Object:
+        """Remove fields of an object, in this order, from the version of it that is given.
+
+        Raises:
+            Conflict: there is a newer one.
+        """
+        version = {"op": "add", "path": "/metadata/resourceVersion", "value": there["metadata"]["resourceVersion"]}
+        patch = [version, *({"op": "remove", "path": _written(pointer)} for pointer in pointers)]
+        path, query = _path_of(kind, there, status=status), {"fieldManager": MANAGER}
+        return await self._write("PATCH", path, patch, query=query, content="application/json-patch+json")
 
     async def create(self, kind: Kind, wanted: Object) -> Object:
         """Make an object that is not there yet.
@@ -218,7 +243,13 @@ class Cluster:
             return
 
     async def _write(
-        self, method: str, path: str, body: Object, *, query: Mapping[str, str | None] | None = None, content: str = ""
+        self,
+        method: str,
+        path: str,
+        body: _Body,
+        *,
+        query: Mapping[str, str | None] | None = None,
+        content: str = "",
     ) -> Object:
         self.writes += 1
         return await self._call(method, path, body=body, query=query, content=content)
@@ -228,27 +259,34 @@ class Cluster:
         method: str,
         path: str,
         *,
-        body: Object | None = None,
+        body: _Body | None = None,
         query: Mapping[str, str | None] | None = None,
         content: str = "",
+        accept: str = _JSON,
         seconds: float | None = None,
     ) -> Object:
         self.calls += 1
-        method, url, headers, sent, _ = await self._client.param_serialize(
-            method,
-            path,
-            query_params=[(name, value) for name, value in (query or {}).items() if value is not None],
-            header_params={"Accept": "application/json", "Content-Type": content or "application/json"},
-            body=body,
-            auth_settings=["BearerToken"],
-        )
         within = aiohttp.ClientTimeout(total=seconds or self._seconds)
         try:
+            method, url, headers, sent, _ = await self._client.param_serialize(
+                method,
+                path,
+                query_params=[(name, value) for name, value in (query or {}).items() if value is not None],
+                header_params={"Accept": accept, "Content-Type": content or _JSON},
+                body=body,
+                auth_settings=["BearerToken"],
+            )
             response = await self._client.call_api(method, url, headers, sent, _request_timeout=within)
             text: bytes = await response.read()  # type: ignore[no-untyped-call]  # the library's
-        except (aiohttp.ClientError, TimeoutError, OSError) as problem:
+        except (aiohttp.ClientError, ConfigException, TimeoutError, OSError) as problem:
+            # A token is read again from its file before a request, and may be about to be replaced.
             raise ClusterUnavailable(f"{method} {path}: {problem or type(problem).__name__}") from problem
         return _checked(method, path, response.status, text)
+
+
+def _written(pointer: Pointer) -> str:
+    """A pointer as RFC 6901 writes it."""
+    return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in pointer)
 
 
 def _path_of(kind: Kind, resource: Object, *, status: bool = False) -> str:
@@ -262,9 +300,9 @@ def _checked(method: str, path: str, status: int, text: bytes) -> Object:
     Raises:
         NotThere: 404.
         Conflict: 409.
-        Forbidden: 401 or 403.
+        Forbidden: 403.
         RejectedByServer: another 4xx: what was sent can never be accepted as it is.
-        ClusterUnavailable: 429, 5xx, or no JSON.
+        ClusterUnavailable: 429, 5xx, or no JSON; or 401, 408 or 425, which say nothing about what was sent.
     """
     try:
         answer: Object = json.loads(text)
@@ -281,9 +319,9 @@ def _checked(method: str, path: str, status: int, text: bytes) -> Object:
             raise NotThere(said, words)
         case 409:
             raise Conflict(said, words)
-        case 401 | 403:
+        case 403:
             raise Forbidden(said, words)
-        case 429:
+        case 401 | 408 | 425 | 429:
             raise ClusterUnavailable(said, words)
         case _ if 400 <= status < 500:
             raise RejectedByServer(said, words)

@@ -21,6 +21,12 @@ MANAGER: Final = "fairpool-operator"
 _WHOLE: Final[Mapping[str, Any]] = {}
 """Set as a whole: all beneath it is ours."""
 
+Steps = tuple[str, ...]
+"""The way to a field in the server's record: `("f:spec", 'k:{"port":80}')`."""
+
+Pointer = tuple[str | int, ...]
+"""The way to a field in an object: `("spec", "ports", 0)`."""
+
 _IDENTITY: Final = frozenset({"name", "namespace", "uid", "resourceVersion"})
 """Of `metadata`: says which object it is, and is nobody's field."""
 
@@ -41,7 +47,7 @@ def difference(wanted: Mapping[str, Any], there: Mapping[str, Any], *, manager: 
     else:
         fields.pop("metadata", None)
     ours = owned_fields(there, manager)
-    return tuple(dict.fromkeys((*_missing(fields, there, ours, ""), *_leftover(fields, ours, ""))))
+    return tuple(dict.fromkeys((*_missing(fields, there, ours, ""), *map(_shown, _leftover(fields, ours)))))
 
 
 def excerpt(wanted: Mapping[str, Any], paths: Iterable[str]) -> dict[str, Any]:
@@ -67,6 +73,23 @@ def owned_fields(there: Mapping[str, Any], manager: str = MANAGER) -> Mapping[st
             fields: Mapping[str, Any] = entry.get("fieldsV1") or {}
             return fields or None
     return None
+
+
+def left_by_patches(
+    wanted: Mapping[str, Any], there: Mapping[str, Any], *, subresource: str = "", manager: str = MANAGER
+) -> list[Pointer]:
+    """Where there is something that the manager once set by a patch and wants no longer, the last in a list first.
+
+    The server records that apart from what was applied, so an apply without it does not take it away.
+    """
+    found = []
+    for entry in there["metadata"].get("managedFields") or ():
+        if (entry.get("manager"), entry.get("operation")) != (manager, "Update"):
+            continue
+        if (entry.get("subresource") or "") == subresource:
+            left = (_pointer(steps, there) for steps in _leftover(wanted, entry.get("fieldsV1")))
+            found += [each for each in left if each is not None]
+    return sorted(found, reverse=True)
 
 
 def _missing(wanted: Any, there: Any, ours: Mapping[str, Any] | None, path: str) -> Iterator[str]:
@@ -106,25 +129,51 @@ def _missing_items(wanted: list[Any], there: list[Any], ours: Mapping[str, Any],
             yield f"{path}[{each}]"
 
 
-def _leftover(wanted: Any, ours: Mapping[str, Any] | None, path: str) -> Iterator[str]:
+def _leftover(wanted: Any, ours: Mapping[str, Any] | None, above: Steps = ()) -> Iterator[Steps]:
     """What is ours and not wanted any more."""
     for step, below in (ours or {}).items():
         kind, _, name = step.partition(":")
         match kind:
             case "f":
                 value = wanted.get(name, _LACKING) if isinstance(wanted, Mapping) else _LACKING
-                where = _field(path, name)
             case "k":
-                key = json.loads(name)
-                value, where = _item(wanted, key), f"{path}[{_written(key)}]"
+                value = _item(wanted, json.loads(name))
             case "v":
-                value, where = _member(wanted, json.loads(name)), f"{path}[{name}]"
+                value = _member(wanted, json.loads(name))
             case _:
                 continue
         if value is _LACKING:
-            yield where
+            yield (*above, step)
         else:
-            yield from _leftover(value, below, where)
+            yield from _leftover(value, below, (*above, step))
+
+
+def _shown(steps: Steps) -> str:
+    """A way as people read it."""
+    path = ""
+    for step in steps:
+        kind, _, name = step.partition(":")
+        path = _field(path, name) if kind == "f" else f"{path}[{_written(json.loads(name)) if kind == 'k' else name}]"
+    return path
+
+
+def _pointer(steps: Steps, there: Any) -> Pointer | None:
+    """The same way to what is there now; None if nothing is."""
+    pointer: list[str | int] = []
+    for step in steps:
+        kind, _, name = step.partition(":")
+        at: str | int | None
+        if kind == "f":
+            at = name if isinstance(there, Mapping) and name in there else None
+        else:
+            sought, items = json.loads(name), there if isinstance(there, list) else ()
+            matches = (_has(each, sought) if kind == "k" else each == sought for each in items)
+            at = next((number for number, does in enumerate(matches) if does), None)
+        if at is None:
+            return None
+        pointer.append(at)
+        there = there[at]
+    return tuple(pointer)
 
 
 _LACKING: Final = object()

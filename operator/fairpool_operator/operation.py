@@ -76,6 +76,7 @@ class _Operation:
             self._store,
             Settings(options.gateway_image, options.image_pull_policy, frozenset(options.namespaces)),
             self._look_at,
+            self._queue.is_due,
             identity=options.identity,
         )
         self._knowledge = Knowledge(

@@ -3,34 +3,46 @@
 What always holds: a look can be broken off anywhere and begun again; it ends with everything as wanted or with an
 error; where nothing differs nothing is written. A pool's objects are there before anything is said about them, so a
 status never runs ahead of the cluster; an Event is told before the status after which it would not be told any more.
-What the server refuses is in the way of nothing else, is said in a condition, and is an error in the end.
+What the server refuses is in the way of nothing else, is said in a condition, and is an error in the end. Weights never
+wait for statuses, of which there may be thousands: these are broken off for a newer edit, and said after it.
 """
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Iterable
+import asyncio
+from collections import defaultdict
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final
 
-from fairpool_operator.cluster import EVENT, FAIR_POOL, OWNED, TENANT_WEIGHT, Cluster, Kind
-from fairpool_operator.compile import Apply, Changes, Event, Settings, changes, compile_pool
-from fairpool_operator.differences import excerpt
+from fairpool_operator.cluster import FAIR_POOL, TENANT_WEIGHT, Cluster, Kind
+from fairpool_operator.compile import Changes, Compiled, Event, Settings, changes, compile_pool
 from fairpool_operator.errors import ClusterError, Conflict, Forbidden, NotThere, RejectedByServer
 from fairpool_operator.store import Store
 from fairpool_operator.view import Object, Owned, PoolKey, View
+from fairpool_operator.writing import KINDS, Writer
 
-log = logging.getLogger(__name__)
-
-REPORTER: Final = "fairpool.dev/operator"
 _STRANGER_SECONDS: Final = 10.0
 """Between two looks at an object that is not labelled as the pool's and has a name that the pool needs."""
-_KINDS: Final = {kind.name: kind for kind in OWNED}
+_SAID_AT_ONCE: Final = 8
+"""Statuses under way at a time: one takes the server some ten milliseconds, and a pool may have thousands."""
+_HURRY_SECONDS: Final = 0.5
+"""For how long statuses are said although the pool is to be looked at again."""
 
 
 class Reconciler:
-    """Looks at pools. Errors of the cluster come out as they are: whoever called tries again."""
+    """Looks at pools. Errors of the cluster come out as they are: whoever called tries again.
+
+    Args:
+        cluster: where to write.
+        store: what is known.
+        settings: what is the same for all pools.
+        touched: told which pools are to be looked at, for what an answer taught.
+        is_due: whether a pool is to be looked at again, whatever is being said about it.
+        identity: this process, in Events.
+        now: the time of day.
+    """
 
     def __init__(
         self,
@@ -38,6 +50,7 @@ class Reconciler:
         store: Store,
         settings: Settings,
         touched: Callable[[Iterable[PoolKey]], None],
+        is_due: Callable[[PoolKey], bool],
         *,
         identity: str,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
@@ -46,7 +59,8 @@ class Reconciler:
         self._store = store
         self._settings = settings
         self._touched = touched
-        self._identity = identity
+        self._is_due = is_due
+        self._writer = Writer(cluster, self._learn, identity=identity, now=now)
         self._now = now
 
     async def reconcile(self, key: PoolKey) -> float | None:
@@ -64,15 +78,11 @@ class Reconciler:
         problems: list[ClusterError] = []
         if rejections := await self._write_objects(changes(compiled, view), key, problems):
             compiled = compile_pool(replace(view, rejections=rejections), self._settings, now)
-        for event in compiled.events:
-            await self._tell(event)
-        wanted = changes(compiled, view)
-        for tenant in wanted.tenant_statuses:
-            await self._say(TENANT_WEIGHT, tenant.body(), problems)
-        if wanted.pool_status is not None:
-            await self._say(FAIR_POOL, wanted.pool_status.body(), problems)
+        all_is_said = await self._say_all(compiled, changes(compiled, view), key, problems)
         if problems:
             raise problems[0]
+        if not all_is_said:
+            return 0.0
         waits = [_STRANGER_SECONDS] if _strangers(view) else []
         if compiled.changes_at is not None:
             waits.append(max(0.0, (compiled.changes_at - now).total_seconds()))
@@ -83,12 +93,12 @@ class Reconciler:
         rejections = {}
         for each in wanted.applies:
             try:
-                await self._apply(each, key)
+                await self._writer.apply(each, key)
             except (Forbidden, RejectedByServer) as problem:
                 problems.append(problem)
                 rejections[each.wanted["kind"]] = problem.answer
         for removal in wanted.removals:
-            await self._cluster.delete(_KINDS[removal.kind], removal.namespace, removal.name, removal.uid)
+            await self._cluster.delete(KINDS[removal.kind], removal.namespace, removal.name, removal.uid)
         return rejections
 
     async def _meet_strangers(self, wanted: Iterable[Object], view: View) -> bool:
@@ -101,12 +111,12 @@ class Reconciler:
             kind, metadata = each["kind"], each["metadata"]
             if kind in view.owned:
                 continue
-            there = await self._cluster.get(_KINDS[kind], metadata["namespace"], metadata["name"])
+            there = await self._cluster.get_metadata(KINDS[kind], metadata["namespace"], metadata["name"])
             if there is not None:
                 self._learn(kind, there)
                 met = True
         for stranger in _strangers(view):
-            there = await self._cluster.get(_KINDS[stranger.kind], stranger.namespace, stranger.name)
+            there = await self._cluster.get_metadata(KINDS[stranger.kind], stranger.namespace, stranger.name)
             if there is None or there["metadata"]["uid"] != stranger.uid:
                 self._touched(self._store.remove(stranger.kind, stranger.object()))
                 met = True
@@ -114,70 +124,52 @@ class Reconciler:
                 self._learn(stranger.kind, there)
         return met
 
-    async def _apply(self, change: Apply, key: PoolKey) -> None:
-        kind = _KINDS[change.wanted["kind"]]
-        identity = {name: change.wanted["metadata"][name] for name in ("namespace", "name")}
-        if change.uid is not None:
-            identity["uid"] = change.uid
-        log.info("pool %s: %s %s, at %s", key, kind.name, identity["name"], ", ".join(change.paths[:8]))
-        wanted = {**change.wanted, "metadata": {**change.wanted["metadata"], **identity}}
-        patch = excerpt(change.wanted, change.paths)
-        patch["metadata"] = {**patch.get("metadata", {}), **identity}
-        self._learn(kind.name, await self._put(kind, wanted, patch))
+    async def _say_all(self, compiled: Compiled, wanted: Changes, key: PoolKey, problems: list[ClusterError]) -> bool:
+        """Tell Events and write statuses that differ; returns whether none was left for a newer look."""
+        events = defaultdict[str, list[Event]](list)
+        for event in compiled.events:
+            events[event.metadata.uid].append(event)
+        hurry = asyncio.get_running_loop().time() + _HURRY_SECONDS
+        left = iter(wanted.tenant_statuses)
+
+        async def say_on() -> None:
+            for tenant in left:
+                await self._tell(events.pop(tenant.metadata.uid, ()))
+                await self._say(TENANT_WEIGHT, tenant.body(), problems)
+                if asyncio.get_running_loop().time() > hurry and self._is_due(key):
+                    return
+
+        await _together(say_on() for _ in range(min(_SAID_AT_ONCE, len(wanted.tenant_statuses))))
+        if wanted.pool_status is not None:
+            await self._tell(events.pop(wanted.pool_status.metadata.uid, ()))
+            await self._say(FAIR_POOL, wanted.pool_status.body(), problems)
+        return next(left, None) is None
+
+    async def _tell(self, events: Iterable[Event]) -> None:
+        for event in events:
+            await self._writer.tell(event)
 
     async def _say(self, kind: Kind, body: Object, problems: list[ClusterError]) -> None:
-        """Write a status; a resource that is gone, or another of its name, is none that it is about."""
+        """Write a status; one that cannot be written keeps none of the others back."""
         try:
-            self._learn(kind.name, await self._put(kind, body, body, status=True))
-        except (NotThere, Conflict) as problem:
-            log.info("nothing to say it about any more: %s", problem)
-        except (Forbidden, RejectedByServer) as problem:
+            await self._writer.say(kind, body)
+        except (Conflict, Forbidden, NotThere, RejectedByServer) as problem:
             problems.append(problem)
-
-    async def _put(self, kind: Kind, wanted: Object, patch: Object, *, status: bool = False) -> Object:
-        """Apply; where that is refused, put `patch` in the place of what is there, and apply then."""
-        try:
-            return await self._cluster.apply(kind, wanted, status=status)
-        except RejectedByServer:
-            # What somebody added to a list can make ours impossible: a second port of its name, too many conditions.
-            if "uid" not in wanted["metadata"]:
-                raise
-            await self._cluster.merge(kind, patch, status=status)
-            return await self._cluster.apply(kind, wanted, status=status)
 
     def _learn(self, kind: str, found: Object) -> None:
         """An answer may hold edits that no watch has told of yet: whom they concern is looked at again."""
         self._touched(self._store.put(kind, found))
 
-    async def _tell(self, event: Event) -> None:
-        """Tell people; an Event that was told before is not told again, and none that is refused is in the way."""
-        metadata = event.metadata
-        body = {
-            "apiVersion": EVENT.api_version,
-            "kind": EVENT.name,
-            "metadata": {"name": event.name, "namespace": metadata.namespace},
-            "eventTime": self._now().strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
-            "reportingController": REPORTER,
-            "reportingInstance": self._identity[:128],
-            "type": "Warning",
-            "reason": event.reason,
-            "action": "Reconcile",
-            "note": event.message,
-            "regarding": {
-                "apiVersion": FAIR_POOL.api_version,
-                "kind": event.kind,
-                "name": metadata.name,
-                "namespace": metadata.namespace,
-                "uid": metadata.uid,
-            },
-        }
-        try:
-            await self._cluster.create(EVENT, body)
-        except Conflict:
-            return
-        except (Forbidden, NotThere, RejectedByServer) as problem:
-            log.warning("an Event could not be told: %s", problem)
-
 
 def _strangers(view: View) -> tuple[Owned, ...]:
     return tuple(each for each in view.owned.values() if not each.is_followed)
+
+
+async def _together(coroutines: Iterator[Coroutine[Any, Any, None]]) -> None:
+    """Run all to their ends; where one fails the others are cancelled, and its error comes out as it is."""
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            for each in coroutines:
+                tasks.create_task(each)
+    except ExceptionGroup as failed:
+        raise failed.exceptions[0] from None

@@ -61,6 +61,10 @@ class Schedule(Generic[Key]):
             heapq.heappush(self._heap, entry)
         return taken
 
+    def is_due(self, key: Key, now: float) -> bool:
+        """Whether a key is to be looked at now, also if it is being worked on."""
+        return key in self._due and self._due[key] <= now
+
     def done(self, key: Key, now: float, *, failed: bool, spread: float = 0.0) -> None:
         """A key has been worked on; `spread`, from 0 up to 1, is how much of a third of its delay is taken off."""
         self._worked_on.discard(key)
@@ -93,6 +97,10 @@ class WorkQueue(Generic[Key]):
         """Have a key looked at, now or in so many seconds."""
         self._schedule.add(key, self._loop.time() + after)
         self._changed.set()
+
+    def is_due(self, key: Key) -> bool:
+        """Whether a key is to be looked at now, also if it is being worked on."""
+        return self._schedule.is_due(key, self._loop.time())
 
     async def take(self) -> Key | None:
         """Wait for a key that is due; None once the queue is closed."""

@@ -66,7 +66,7 @@ class TestTheConfiguration:
         wanted = next(each for each in compiled.objects if each["kind"] == "Secret")
         assert wanted["type"] == "fairpool.dev/config"
         assert wanted["metadata"]["labels"]["fairpool.dev/keys"] == "config"
-        assert wanted["metadata"]["annotations"] == {"fairpool.dev/config-hash": compiled.config_hash}
+        assert wanted["metadata"]["annotations"]["fairpool.dev/config-hash"] == compiled.config_hash
         text = gzip.decompress(base64.b64decode(wanted["data"]["config.json.gz"])).decode()
         assert load(text, source="the Secret", strict=True) == compiled.config
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 import pytest
 from support.server_side_apply import applied
 
-from fairpool_operator.differences import difference, excerpt
+from fairpool_operator.differences import difference, excerpt, left_by_patches
 
 WANTED = {
     "apiVersion": "apps/v1",
@@ -160,3 +160,42 @@ class TestAnExcerpt:
 
     def test_leaves_out_what_is_wanted_no_more(self):
         assert excerpt(self.WANTED, ["spec.gone", "nowhere.at.all"]) == {}
+
+
+class TestWhatAPatchLeft:
+    """Fields that were not applied, but set by a patch under the operator's name."""
+
+    def there(self, *ports, operation="Update", subresource=None, manager="fairpool-operator"):
+        fields = {"f:ports": {f'k:{{"port":{port}}}': {".": {}, "f:port": {}} for port in ports}, "f:type": {}}
+        entry = {"manager": manager, "operation": operation, "fieldsV1": {"f:spec": fields}}
+        if subresource is not None:
+            entry["subresource"] = subresource
+        spec = {"type": "ClusterIP", "ports": [{"port": 1}, *({"port": port} for port in ports)]}
+        return {"metadata": {"managedFields": [entry]}, "spec": spec}
+
+    def test_and_is_wanted_no_more_is_found_the_last_in_a_list_first(self):
+        wanted = {"spec": {"ports": [{"port": 20}]}}
+        assert left_by_patches(wanted, self.there(10, 20, 30)) == [
+            ("spec", "type"),
+            ("spec", "ports", 3),
+            ("spec", "ports", 1),
+        ]
+
+    def test_and_is_wanted_is_nothing_to_take_out(self):
+        wanted = {"spec": {"type": "ClusterIP", "ports": [{"port": 20}]}}
+        assert left_by_patches(wanted, self.there(20)) == []
+
+    def test_and_is_gone_is_nothing_to_take_out(self):
+        found = self.there(20)
+        del found["spec"]["ports"]
+        assert left_by_patches({"spec": {"type": "ClusterIP"}}, found) == []
+
+    @pytest.mark.parametrize(
+        "other", [{"operation": "Apply"}, {"subresource": "status"}, {"manager": "somebody"}], ids=str
+    )
+    def test_elsewhere_or_by_others_is_left(self, other):
+        assert left_by_patches({"spec": {}}, self.there(20, **other)) == []
+
+    def test_in_a_status_is_found_there(self):
+        found = self.there(20, subresource="status")
+        assert left_by_patches({"spec": {"type": "a"}}, found, subresource="status") == [("spec", "ports")]

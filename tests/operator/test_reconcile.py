@@ -9,10 +9,30 @@ from support.compiling import LLAMA, NOW, SETTINGS
 from support.resources import fair_pool, tenant_weight
 from support.server_side_apply import applied
 
-from fairpool_operator.errors import RejectedByServer
+from fairpool_operator import reconcile
+from fairpool_operator.errors import ClusterUnavailable, Conflict, NotThere, RejectedByServer
 from fairpool_operator.reconcile import Reconciler
 from fairpool_operator.store import Store
 from fairpool_operator.view import OWNED_KINDS
+
+PODS, TEAM = {"podSelector": {"matchLabels": {"p": "1"}}}, {"namespaceSelector": {"matchLabels": {"team": "a"}}}
+TAKEN_OUT = {
+    "a part of a peer": (
+        {"networkPolicy": {"tenants": [{**PODS, **TEAM}]}},
+        {"networkPolicy": {"tenants": [PODS]}},
+        ("NetworkPolicy", "ingress", 0, "from", 0),
+    ),
+    "every peer": (
+        {"networkPolicy": {"tenants": [PODS]}},
+        {"networkPolicy": {"tenants": []}},
+        ("NetworkPolicy", "ingress", 0, "from"),
+    ),
+    "a part of a node selector": (
+        {"podTemplate": {"nodeSelector": {"zone": "a", "disk": "ssd"}}},
+        {"podTemplate": {"nodeSelector": {"zone": "a"}}},
+        ("Deployment", "template", "spec", "nodeSelector"),
+    ),
+}
 
 
 class Server:
@@ -22,6 +42,7 @@ class Server:
         self.there = {(each["kind"], each["metadata"]["name"]): each for each in resources}
         self.sent = []
         self.refuses = set()
+        self.fails = {}
         self._versions = itertools.count(10_000)
 
     def keep(self, found):
@@ -32,10 +53,10 @@ class Server:
         self.there[found["kind"], metadata["name"]] = kept
         return kept
 
-    async def get(self, kind, namespace, name):
+    async def get_metadata(self, kind, namespace, name):
         return self.there.get((kind.name, name))
 
-    async def apply(self, kind, wanted, *, status=False):
+    async def apply(self, kind, wanted, *, status=False, force=True):
         return self._take("status" if status else "apply", kind, wanted)
 
     async def merge(self, kind, patch, *, status=False):
@@ -53,6 +74,8 @@ class Server:
         self.sent.append((verb, kind.name, name, body["metadata"].get("uid")))
         if kind.name in self.refuses:
             raise RejectedByServer(f"PATCH: {kind.name} is refused", f"{kind.name} is refused")
+        if (verb, name) in self.fails:
+            raise self.fails.pop((verb, name))
         there = self.there.get((kind.name, name))
         return self.keep({**there, "status": body["status"]} if verb == "status" else applied(body, there))
 
@@ -68,7 +91,7 @@ def look(server):
     store = Store()
     for each in server.there.values():
         store.put(each["kind"], each)
-    reconciler = Reconciler(server, store, SETTINGS, lambda _: None, identity="tests", now=lambda: NOW)
+    reconciler = Reconciler(server, store, SETTINGS, lambda _: None, lambda _: False, identity="tests", now=lambda: NOW)
 
     async def look(*edits):
         for each in edits:
@@ -134,3 +157,59 @@ class TestWhatIsRefused:
             await look(tenant_weight("b"))
         assert {name for verb, kind, name, _ in server.sent if kind == "TenantWeight"} == {"b", "search"}
         assert server.there["FairPool", "llama"]["status"]["tenants"] == 2
+
+    @pytest.mark.parametrize("failure", [Conflict("PATCH: 409"), NotThere("PATCH: 404")])
+    @pytest.mark.parametrize("name", ["search", "llama"])
+    async def test_as_a_status_of_another_version_is_an_error_and_said_at_the_next_look(
+        self, server, look, name, failure
+    ):
+        server.fails["status", name] = failure
+        with pytest.raises(type(failure)):
+            await look()
+        assert ("status", name) in {(verb, name) for verb, _, name, _ in await look()}
+        assert len(await look()) == 0
+
+
+class TestStatuses:
+    MANY = 40
+
+    @pytest.fixture
+    def many(self, server):
+        for number in range(self.MANY):
+            server.keep(tenant_weight(f"t{number}"))
+
+    async def test_are_broken_off_for_a_newer_edit_and_said_after_it(self, server, many, monkeypatch):
+        monkeypatch.setattr(reconcile, "_HURRY_SECONDS", 0.0)
+        store, due = Store(), {LLAMA}
+        for each in server.there.values():
+            store.put(each["kind"], each)
+        reconciler = Reconciler(
+            server, store, SETTINGS, lambda _: None, due.__contains__, identity="tests", now=lambda: NOW
+        )
+        assert await reconciler.reconcile(LLAMA) == 0.0
+        said = [name for verb, kind, name, _ in server.sent if (verb, kind) == ("status", "TenantWeight")]
+        assert 0 < len(said) < self.MANY
+        assert ("status", "FairPool", "llama") in {(verb, kind, name) for verb, kind, name, _ in server.sent}
+        due.clear()
+        assert await reconciler.reconcile(LLAMA) is None
+        said = [name for verb, kind, name, _ in server.sent if (verb, kind) == ("status", "TenantWeight")]
+        assert sorted(said) == sorted({*said, "search", *(f"t{number}" for number in range(self.MANY))})
+
+    async def test_that_fail_end_the_look_with_the_error_itself(self, server, many, look):
+        server.fails["status", "t7"] = ClusterUnavailable("PATCH: no answer")
+        with pytest.raises(ClusterUnavailable, match="no answer"):
+            await look()
+
+
+class TestWhatIsTakenOutOfAPool:
+    @pytest.mark.parametrize("case", TAKEN_OUT)
+    async def test_is_written_although_all_that_is_wanted_is_there(self, server, look, case):
+        before, after, path = TAKEN_OUT[case]
+        await look(fair_pool(gateway=before))
+        await look()
+        await look(fair_pool(gateway=after))
+        kind, *steps = path
+        found = next(each for (name, _), each in server.there.items() if name == kind)["spec"]
+        for step in steps:
+            found = found.get(step) if isinstance(found, dict) else found[step]
+        assert found in (None, []) or len(found) == 1, found

@@ -43,6 +43,7 @@ class TestAKey:
         assert schedule.take(0.0) == "a"
         schedule.add("a", 1.0)
         schedule.add("b", 1.0)
+        assert (schedule.is_due("a", 0.9), schedule.is_due("a", 1.0)) == (False, True)
         assert schedule.take(1.0) == "b"
         assert schedule.take(1.0) is None
         schedule.done("a", 1.0, failed=False)

@@ -2,9 +2,10 @@
 
 What always holds: a refused spec changes nothing. While the name of one object is somebody else's nothing new is made,
 for a foreign account, role or Secret of that name must get no right and be given to no pod; what is there already is
-kept up to date. A pod that mounts a Secret is not made, nor changed, while that Secret cannot be used. Of a pool that
-is being deleted nothing is made or made anew, but its configuration is kept true as long as it is there: its gateway
-may serve for as long as something holds the pool back, and what a TenantWeight withdraws has to end there too.
+kept up to date. A pod that mounts a Secret is not made, nor changed, while that Secret cannot be used. Each object
+says in an annotation which edition of it is wanted, so that an edit which only takes something out of it differs too.
+Of a pool that is being deleted nothing is made or made anew, but its configuration is kept true as long as it is there:
+its gateway may serve for as long as something holds the pool back, and what a TenantWeight withdraws has to end there.
 """
 
 from __future__ import annotations
@@ -12,7 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+import msgspec
+
 from fairpool_operator.compile.compiled import Removal
+from fairpool_operator.compile.config import digest
 from fairpool_operator.compile.facts import Facts
 from fairpool_operator.compile.objects import (
     config_secret,
@@ -27,6 +31,10 @@ from fairpool_operator.compile.ownership import Standing
 from fairpool_operator.compile.settings import Settings
 from fairpool_operator.resources import FairPool
 from fairpool_operator.view import OWNED_KINDS, Object, View
+
+EDITION: Final = "fairpool.dev/edition"
+"""The annotation with the digest of all that is wanted of the object. What was once set within a field that the server
+takes as a whole, such as a network policy's peers, is recorded nowhere else: nobody could tell it from a default."""
 
 _OPTIONAL: Final = "NetworkPolicy"
 
@@ -44,10 +52,10 @@ def wanted(pool: FairPool, facts: Facts, settings: Settings) -> tuple[Object, ..
     if facts.is_leaving:
         if facts.packed is None or facts.owners.of("Secret") is not Standing.OURS:
             return ()
-        return (config_secret(pool, facts.packed),)
+        return (_with_edition(config_secret(pool, facts.packed)),)
     writable = {Standing.OURS} if facts.taken else {Standing.OURS, Standing.ABSENT}
     made = (each for each in _all(pool, facts, settings) if facts.owners.of(each["kind"]) in writable)
-    return tuple(each for each in made if each["kind"] != "Deployment" or facts.gateway_may_run)
+    return tuple(_with_edition(each) for each in made if each["kind"] != "Deployment" or facts.gateway_may_run)
 
 
 def removals_of(pool: FairPool, view: View, facts: Facts) -> tuple[Removal, ...]:
@@ -60,6 +68,12 @@ def removals_of(pool: FairPool, view: View, facts: Facts) -> tuple[Removal, ...]
         for kind in facts.owners.kinds(Standing.OURS)
         if kind not in kept
     )
+
+
+def _with_edition(wanted: Object) -> Object:
+    metadata = wanted["metadata"]
+    edition = digest(msgspec.json.encode(wanted, order="sorted"))
+    return {**wanted, "metadata": {**metadata, "annotations": {**metadata.get("annotations", {}), EDITION: edition}}}
 
 
 def _all(pool: FairPool, facts: Facts, settings: Settings) -> Iterator[Object]:

@@ -132,43 +132,64 @@ class TestKilledAtAnyCall:
         assert_all_alike(await pools.resumed())
 
 
-class StatusFirst(Reconciler):
-    """Says what it is about to do, then does it."""
+class Otherwise:
+    """A writer that some calls go to; those that are not replaced go on to the true one."""
 
-    def __init__(self, *arguments, **options):
-        super().__init__(*arguments, **options)
-        self.later = []
+    def __init__(self, writer):
+        self.writer = writer
 
-    async def _apply(self, change, key):
-        self.later.append((change, key))
+    def __getattr__(self, name):
+        return getattr(self.writer, name)
 
-    async def _say(self, kind, body, problems):
-        await super()._say(kind, body, problems)
-        while kind is SAID_OF_POOL and self.later:
-            await super()._apply(*self.later.pop(0))
+
+class Later(Otherwise):
+    """Says what is about to be done, then does it."""
+
+    def __init__(self, writer):
+        super().__init__(writer)
+        self.left = []
+
+    async def apply(self, change, key):
+        self.left.append((change, key))
+
+    async def say(self, kind, body):
+        await self.writer.say(kind, body)
+        while kind is SAID_OF_POOL and self.left:
+            await self.writer.apply(*self.left.pop(0))
+
+
+def writing(otherwise):
+    """Makes reconcilers that write otherwise."""
+
+    def make(*arguments, **options):
+        reconciler = Reconciler(*arguments, **options)
+        reconciler._writer = otherwise(reconciler._writer)
+        return reconciler
+
+    return make
 
 
 def remembering():
-    """Makes reconcilers that share a memory of what was begun, and believe it instead of looking."""
+    """Writers that share a memory of what was begun, and believe it instead of looking."""
     begun = set()
 
-    class Remembering(Reconciler):
-        async def _apply(self, change, key):
+    class Remembering(Otherwise):
+        async def apply(self, change, key):
             what = (key, change.wanted["kind"])
             if what not in begun:
                 begun.add(what)
-                await super()._apply(change, key)
+                await self.writer.apply(change, key)
 
     return Remembering
 
 
 class TestTheCheck:
     async def test_catches_a_status_that_runs_ahead(self, admin, cluster, namespace):
-        pools = Pools(admin, cluster, namespace, StatusFirst)
+        pools = Pools(admin, cluster, namespace, writing(Later))
         with pytest.raises(AssertionError, match="pool-"):
             await assert_ends_alike(pools, every=5)
 
     async def test_catches_a_memory_that_is_believed(self, admin, cluster, namespace):
-        pools = Pools(admin, cluster, namespace, remembering())
+        pools = Pools(admin, cluster, namespace, writing(remembering()))
         with pytest.raises(AssertionError, match="pool-"):
             await assert_ends_alike(pools, every=5)

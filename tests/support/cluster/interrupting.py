@@ -18,11 +18,13 @@ from support.cluster.client import Kind as Named
 
 from fairpool_operator.cluster import EVENT, FAIR_POOL, OWNED, TENANT_WEIGHT, Cluster
 from fairpool_operator.compile import Settings
+from fairpool_operator.compile.wanted import EDITION
 from fairpool_operator.knowledge import Knowledge
 from fairpool_operator.metrics import Tally
-from fairpool_operator.reconcile import REPORTER, Reconciler
+from fairpool_operator.reconcile import Reconciler
 from fairpool_operator.store import Store
 from fairpool_operator.view import PoolKey
+from fairpool_operator.writing import REPORTER
 
 SETTINGS = Settings("fairpool:test", namespaces=frozenset({"inference"}))
 _LOOKS = 8
@@ -80,7 +82,7 @@ class Process:
         key = PoolKey(self._namespace, pool)
         cluster = Interrupted(self._cluster, at, after=after)
         make: Any = self._make
-        reconciler = make(cluster, self._store, SETTINGS, self._touched.update, identity="tests")
+        reconciler = make(cluster, self._store, SETTINGS, self._touched.update, lambda _: False, identity="tests")
         try:
             for _ in range(_LOOKS):
                 self._touched.discard(key)
@@ -115,6 +117,7 @@ def _content(found: Document) -> Document:
     metadata = found["metadata"]
     kept = {name: metadata.get(name) for name in ("name", "labels", "annotations", "ownerReferences")}
     content = {name: part for name, part in found.items() if name != "metadata"} | {"metadata": kept}
+    (kept["annotations"] or {}).pop(EDITION, None)  # names and uids are in it
     content["metadata"]["managers"] = sorted({entry["manager"] for entry in metadata["managedFields"]})
     if found["kind"] == "Secret":
         content["data"] = json.loads(gzip.decompress(base64.b64decode(found["data"]["config.json.gz"])))
