@@ -123,6 +123,18 @@ class TestTheMonitors:
         (monitor,) = [each for each in MONITORS if each["metadata"]["name"] == "fairpool-gateways"]
         assert all(each["honorLabels"] for each in monitor["spec"]["podMetricsEndpoints"])
 
+    def test_tell_the_pool_of_a_gateway_by_the_label_of_its_pod(self):
+        """As Prometheus relabels: a pod's labels have its own prefix, and `_` for what a name may not hold."""
+        (monitor,) = [each for each in MONITORS if each["metadata"]["name"] == "fairpool-gateways"]
+        made = {each["kind"]: each for each in SmallCluster(fair_pool()).compiled().objects}["Deployment"]
+        labels = {
+            "__meta_kubernetes_pod_label_" + re.sub(r"\W", "_", name): value
+            for name, value in made["spec"]["template"]["metadata"]["labels"].items()
+        }
+        [endpoint] = monitor["spec"]["podMetricsEndpoints"]
+        [rule] = [each for each in endpoint["relabelings"] if each["targetLabel"] == "pool"]
+        assert [labels[name] for name in rule["sourceLabels"]] == ["llama"]
+
     def test_of_the_operator_choose_its_pods_and_port(self):
         (monitor,) = [each for each in MONITORS if each["metadata"]["name"] == "fairpool-operator"]
         (operator,) = of_kind(documents(MANIFESTS / "base" / "operator.yaml"), "Deployment")

@@ -1,5 +1,6 @@
 """The network policies of the components choose the pods that they are about, and the ports that these have."""
 
+import pytest
 from support.manifests import MANIFESTS, chooses, documents, made_for, of_kind, pod_labels
 from support.resources import fair_pool
 
@@ -13,6 +14,12 @@ def policy(name):
     return only["spec"]
 
 
+def namespaces(peer):
+    """Those that a peer chooses, among some that there are."""
+    there = ("default", "fairpool-system", "inference", "kube-public", "kube-system", "monitoring")
+    return {name for name in there if chooses(peer["namespaceSelector"], {"kubernetes.io/metadata.name": name})}
+
+
 class TestOfTheOperator:
     def test_is_about_its_pods_and_no_gateways(self):
         assert chooses(policy("operator")["podSelector"], pod_labels(OPERATOR))
@@ -22,7 +29,11 @@ class TestOfTheOperator:
         [rule] = policy("operator")["ingress"]
         [container] = OPERATOR["spec"]["template"]["spec"]["containers"]
         assert [each["port"] for each in rule["ports"]] == [each["name"] for each in container["ports"]]
-        assert all(peer.keys() == {"namespaceSelector", "podSelector"} for peer in rule["from"])
+        [peer] = rule["from"]
+        assert peer.keys() == {"namespaceSelector", "podSelector"}
+        assert chooses(peer["podSelector"], {"app.kubernetes.io/name": "prometheus"})
+        assert not chooses(peer["podSelector"], {"app": "chat"})
+        assert namespaces(peer) == {"monitoring"}
 
 
 class TestOfGateways:
@@ -45,7 +56,15 @@ class TestOfGateways:
         assert engines["to"] == [{"podSelector": {}}]
 
 
-def test_both_reach_names_and_the_api_server():
-    for name in ("operator", "gateways"):
-        asked = {port["port"] for rule in policy(name)["egress"] for port in rule.get("ports", ())}
-        assert {53, 443, 6443} <= asked
+@pytest.mark.parametrize("name", ["operator", "gateways"])
+class TestBoth:
+    def test_reach_names_over_both_protocols_where_clusters_have_them_and_nowhere_else(self, name):
+        [rule] = [each for each in policy(name)["egress"] if 53 in {port["port"] for port in each.get("ports", ())}]
+        assert {(port["port"], port["protocol"]) for port in rule["ports"]} == {(53, "UDP"), (53, "TCP")}
+        [peer] = rule["to"]
+        assert peer.keys() == {"namespaceSelector"}
+        assert namespaces(peer) == {"kube-system"}
+
+    def test_reach_the_api_server_wherever_it_is(self, name):
+        [rule] = [each for each in policy(name)["egress"] if "to" not in each]
+        assert {port["port"] for port in rule["ports"]} == {443, 6443}

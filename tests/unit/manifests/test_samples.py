@@ -1,6 +1,10 @@
 """The samples go together in themselves: pools find the engines beside them, and policies choose what they claim to."""
 
+import contextlib
+import os
 import re
+import signal
+import subprocess
 
 import pytest
 from support.manifests import MANIFESTS, SAMPLES, chooses, container_of, documents, made_for, of_kind, pod_labels
@@ -52,6 +56,36 @@ class TestAPoolWithItsEngines:
         (pool,), (engines,) = of_kind(documents(path), "FairPool"), of_kind(documents(path), "Deployment")
         (model,) = pool["spec"]["models"]
         assert re.search(rf"[ =]{re.escape(model)}(?: |$)", " ".join(container_of(engines)["args"]))
+
+
+VLLM = """#!/bin/bash
+echo "$CUDA_VISIBLE_DEVICES $*" >> "$STARTED"
+[ "$CUDA_VISIBLE_DEVICES" = 0 ] || exec sleep 600
+until [ "$(wc -l < "$STARTED")" = 2 ]; do sleep 0.01; done
+"""
+"""A vLLM that tells how it was started; that of the first device ends as soon as both run."""
+
+
+def test_each_rank_of_vllm_has_a_device_and_a_port_of_its_own_and_the_end_of_one_ends_all(tmp_path):
+    (pool,), (engines,) = (of_kind(sample("vllm-data-parallel"), kind) for kind in ("FairPool", "Deployment"))
+    (tmp_path / "vllm").write_text(VLLM)
+    (tmp_path / "vllm").chmod(0o755)
+    started = tmp_path / "started"
+    run = container_of(engines)
+    environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", "STARTED": str(started)}
+    with subprocess.Popen([*run["command"], *run["args"]], env=environment, start_new_session=True) as pod:
+        try:
+            pod.wait(60)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(pod.pid, signal.SIGKILL)
+    ranks = {line.split()[0]: line for line in started.read_text().splitlines()}
+    ports = {port["name"]: port["containerPort"] for port in run["ports"]}
+    endpoints = [ports[each["name"]] for each in pool["spec"]["endpoints"]["targetPorts"]]
+    assert len(endpoints) == run["resources"]["limits"]["nvidia.com/gpu"] == len(ranks)
+    for rank, port in enumerate(endpoints):
+        assert f"--data-parallel-size {len(endpoints)} --data-parallel-rank {rank} " in ranks[str(rank)]
+        assert f" --port {port} " in ranks[str(rank)]
 
 
 class TestTheEnginesPolicy:
