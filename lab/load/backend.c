@@ -17,7 +17,7 @@
 #define MOST_KEPT 65536 /* of what a peer does not take */
 #define PIECE 65536
 #define EVENTS 256
-#define DESCRIPTORS 12000
+#define MOST_CONNECTIONS 65536
 
 static const char ANSWER[] =
     "{\"id\":\"chatcmpl-bench\",\"object\":\"chat.completion\",\"created\":1700000000,\"model\":\"sim\",\"choices\":[{\"index\":0,"
@@ -55,7 +55,7 @@ static struct {
 } counts;
 
 static int epoll;
-static struct connection *connections[DESCRIPTORS]; /* by descriptor */
+static struct connection *connections[MOST_CONNECTIONS]; /* by descriptor */
 
 /* Those for which something is due, as a heap: the earliest first. */
 static struct connection **heap;
@@ -267,7 +267,7 @@ static bool read_some(struct connection *connection) {
 
 static void accept_all(int listener) {
     for (int fd; (fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0;) {
-        if (fd >= DESCRIPTORS) {
+        if (fd >= MOST_CONNECTIONS) {
             close(fd);
             continue;
         }
@@ -310,7 +310,7 @@ int main(int argc, char **argv) {
     struct sigaction on_end = {.sa_handler = end};
     sigaction(SIGTERM, &on_end, NULL);
     sigaction(SIGINT, &on_end, NULL);
-    allow_descriptors(DESCRIPTORS);
+    allow_descriptors(64);
     epoll = epoll_create1(EPOLL_CLOEXEC);
     int listener = listen_on(port), timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
     watch(epoll, EPOLL_CTL_ADD, listener, EPOLLIN, &listener);

@@ -37,16 +37,14 @@ static inline void *allocate(size_t count, size_t size) {
     return memory;
 }
 
-/* Allow this process so many descriptors. */
-static inline void allow_descriptors(rlim_t wanted) {
+/* Allow this process as many descriptors as it may have, of which it needs so many. */
+static inline void allow_descriptors(rlim_t needed) {
     struct rlimit limit;
     getrlimit(RLIMIT_NOFILE, &limit);
-    if (limit.rlim_cur >= wanted)
-        return;
-    if (limit.rlim_max < wanted)
-        give_up("%llu file descriptors are needed, and `ulimit -Hn` allows %llu", (unsigned long long)wanted,
+    if (limit.rlim_max < needed)
+        give_up("%llu file descriptors are needed, and `ulimit -Hn` allows %llu", (unsigned long long)needed,
                 (unsigned long long)limit.rlim_max);
-    limit.rlim_cur = wanted;
+    limit.rlim_cur = limit.rlim_max;
     setrlimit(RLIMIT_NOFILE, &limit);
 }
 

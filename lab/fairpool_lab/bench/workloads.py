@@ -93,8 +93,9 @@ def _streams(streams: int, rate: int, *, seconds: float) -> Workload:
 
 
 def _crowd(name: str, title: str, *, tenants: int, seconds: float) -> Workload:
-    arguments = ("closed", "--connections", str(WAITING + FEW_SLOTS), "--ramp", "2", "--timeout", "60")
-    return Workload(name, title, arguments, seconds, warmup=4.0, tenants=tenants)
+    """They come over some seconds: what waits in the kernel to be accepted is not what is measured."""
+    arguments = ("closed", "--connections", str(WAITING + FEW_SLOTS), "--ramp", "4", "--timeout", "60")
+    return Workload(name, title, arguments, seconds, warmup=6.0, tenants=tenants)
 
 
 ONE: Final = _closed(1, seconds=3)
