@@ -3,7 +3,8 @@
 A watch tells of changes within milliseconds, but it may lose some, fall silent, or be cut. So it is never trusted for
 long: it ends after half a minute at most, whatever comes, and then everything is listed anew, from no cache. What
 always holds: a fresh list replaces all that was known; an object that is not in it is gone; of two objects of one name
-only the later is there. While nothing can be listed, what was known last stays, and `problem` says so.
+only the later is there; whoever is told of a copy and fails at that is told of it again. While nothing can be listed,
+what was known last stays, and `problem` says so.
 """
 
 from __future__ import annotations
@@ -56,6 +57,7 @@ class Mirror(Generic[T]):
         self._chance = chance
         self._objects: dict[str, T] | None = None
         self._failures = 0
+        self._has_no_list = True
 
     @property
     def has_listed(self) -> bool:
@@ -69,9 +71,12 @@ class Mirror(Generic[T]):
             began = loop.time()
             due = began + self._relist_seconds * (0.8 + 0.4 * self._chance())
             try:
-                await self._list_and_watch(due)
-            except ClusterExpired:
-                log.info("the watch of %s is too old to go on: everything is listed anew", self._name)
+                await self._watch(await self._list(), due)
+            except ClusterExpired as expired:
+                if self._has_no_list:
+                    self._fail(f"its lists are too old before they end: {expired}")
+                else:
+                    log.info("the watch of %s is too old to go on: everything is listed anew", self._name)
             except ClusterError as problem:
                 self._fail(str(problem))
             except Exception:
@@ -82,10 +87,22 @@ class Mirror(Generic[T]):
             if loop.time() < due:
                 await asyncio.sleep(self._pause())
 
-    async def _list_and_watch(self, due: float) -> None:
+    async def _list(self) -> str:
+        """Copy everything; returns the version from which to watch."""
+        try:
+            listed, version = await self._source.list()
+            self._replace({each.metadata.name: each for each in listed})
+        except Exception:
+            self._has_no_list = True
+            raise
+        if self._has_no_list:
+            # Only then: what keeps a watch from being made is no better for a list.
+            self._has_no_list = False
+            self._succeed()
+        return version
+
+    async def _watch(self, version: str, due: float) -> None:
         loop = asyncio.get_running_loop()
-        listed, version = await self._source.list()
-        self._replace({each.metadata.name: each for each in listed})
         async with contextlib.aclosing(self._source.watch(version, max(0.0, due - loop.time()))) as changes:
             async for change in changes:
                 if change is None:
@@ -94,9 +111,9 @@ class Mirror(Generic[T]):
                     self._note(change)
 
     def _replace(self, objects: dict[str, T]) -> None:
-        before, self._objects = self._objects, objects
-        if objects != before:
+        if objects != self._objects:
             self._changed(objects)
+        self._objects = objects
 
     def _note(self, change: Change[T]) -> None:
         objects, seen = dict(self._objects or {}), change.object

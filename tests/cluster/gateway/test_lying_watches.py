@@ -79,7 +79,7 @@ async def test_of_a_pod_that_was_made_anew_unseen_only_the_new_one_is_known(pods
 async def test_a_watch_that_is_told_to_be_too_old_is_begun_anew_long_before_it_is_due(pods, liar, mirrored):
     await pods.add("old")
     async with mirrored(liar.url, relist_seconds=3600) as seen:
-        await until(lambda: seen.mirror.problem is None)
+        await until(lambda: liar.watching(asking("pods", "watch")))
         lie = liar.lose_type("pods")
         await pods.add("new")
         assert liar.spoil_watches(asking("pods", "watch")) == 1
@@ -104,6 +104,19 @@ async def test_whatever_is_denied_once_is_had_the_next_time(pods, liar, mirrored
         await until(lambda: seen.mirror.problem is None)
         await pods.add("b")
         await seen.are("a", "b")
+
+
+async def test_lists_that_never_come_to_their_end_are_a_problem_and_what_was_seen_stays(pods, liar, mirrored):
+    await pods.add("a")
+    async with mirrored(liar.url) as seen:
+        await seen.are("a")
+        lie = liar.refuse(asking("pods", "list"), 410)
+        await pods.add("b")
+        async with asyncio.timeout(PATIENCE * 2):
+            await until(lambda: "its lists are too old before they end" in (seen.mirror.problem or ""))
+        lie.end()
+        await seen.are("a", "b")
+        await until(lambda: seen.mirror.problem is None)
 
 
 async def test_a_network_that_stalls_delays_what_is_known_and_no_more(pods, network, mirrored):

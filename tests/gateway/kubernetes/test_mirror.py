@@ -117,6 +117,36 @@ class TestTheCopy:
         assert told == [{"a"}, {"b"}]
         assert "a fault of the gateway ended the watch of things" in caplog.text
 
+    async def test_is_told_of_again_until_it_was_taken(self):
+        source = Scripted(*[([thing("a")], [])] * 4)
+        told = []
+
+        def seen(objects):
+            told.append(set(objects))
+            if len(told) < 3:
+                raise KeyError("a fault")
+
+        mirror = Mirror(source, "things", seen, relist_seconds=0)
+        task = asyncio.create_task(mirror.follow())
+        await asyncio.wait_for(source.over.wait(), PATIENCE)
+        task.cancel()
+        assert told == [{"a"}] * 3
+        assert (mirror.problem, mirror.has_listed) == (None, True)
+
+    async def test_is_told_of_again_where_a_change_was_not_taken(self):
+        told = []
+
+        def seen(objects):
+            told.append(set(objects))
+            if len(told) == 2:
+                raise KeyError("a fault")
+
+        source = Scripted(([thing("a")], [Change(thing("b"))]), ([thing("a"), thing("b")], []))
+        task = asyncio.create_task(Mirror(source, "things", seen, relist_seconds=0).follow())
+        await asyncio.wait_for(source.over.wait(), PATIENCE)
+        task.cancel()
+        assert told == [{"a"}, {"a", "b"}, {"a", "b"}]
+
 
 objects = st.dictionaries(st.sampled_from("abc"), st.sampled_from("12"), max_size=3).map(
     lambda named: [thing(name, uid) for name, uid in named.items()]
@@ -245,3 +275,36 @@ class TestWhatIsSaidOfIt:
 
         async with mirrored(Open(([], watch)), relist_seconds=60) as (mirror, _):
             await until(lambda: mirror.problem is None)
+
+    async def test_is_a_problem_while_no_list_comes_to_its_end(self):
+        old = ClusterExpired("the continue parameter is too old")
+        source = Scripted(([thing("a")], []), (old, []), (old, []))
+        async with mirrored(source) as (mirror, told):
+            await asyncio.wait_for(source.over.wait(), PATIENCE)
+            assert mirror.problem == "its lists are too old before they end: the continue parameter is too old"
+        assert told == [{("a", "1")}]
+
+    async def test_is_no_problem_where_lists_are_had_and_no_watch_ever_begins(self):
+        source = NoWatch(*[([thing("a")], ClusterExpired("too old"))] * 3)
+        async with mirrored(source) as (mirror, _):
+            await asyncio.wait_for(source.over.wait(), PATIENCE)
+            assert (mirror.problem, mirror.has_listed) == (None, True)
+
+    async def test_is_what_keeps_a_watch_from_being_made_however_many_lists_are_had(self, caplog):
+        caplog.set_level(logging.INFO, "fairpool_gateway")
+        source = NoWatch(*[([thing("a")], ClusterError("forbidden"))] * 3)
+        async with mirrored(source) as (mirror, _):
+            await asyncio.wait_for(source.over.wait(), PATIENCE)
+            assert mirror.problem == "forbidden"
+        assert caplog.messages == [
+            "things are followed",
+            "things cannot be followed, what was seen last stays in force: forbidden",
+        ]
+
+
+class NoWatch(Scripted):
+    """A source whose watches never begin; a round is a list and the error of the watch after it."""
+
+    async def watch(self, version, seconds):
+        raise self._watch
+        yield
