@@ -113,7 +113,7 @@ GOALS: Final = (
         at_least=True,
     ),
 )
-"""What issue and users ask for."""
+"""What makes nobody ask what the gateway costs."""
 
 GUARDED: Final = {
     "requests/s at 64 connections, of nginx's": (_ratio(_rate(GATEWAY.name, _A), _rate(NGINX.name, _A)), True),

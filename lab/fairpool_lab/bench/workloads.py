@@ -28,7 +28,7 @@ class Workload:
     """One of them.
 
     Attributes:
-        name: its letter in the issue of tables, and what tells it from others of that letter.
+        name: its letter, and what tells it from others of that letter.
         title: what it is, for tables.
         arguments: of the load generator, beside those that every load gets.
         seconds: for which it is watched, after `warmup`.

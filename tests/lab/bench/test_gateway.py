@@ -25,6 +25,7 @@ from fairpool_lab.bench.peers import NGINX
 from fairpool_lab.bench.results import Results
 from fairpool_lab.bench.rounds import Plan
 from fairpool_lab.bench.subjects import GATEWAY, Place, Subject
+from fairpool_lab.bench.workloads import Kind, Workload
 from fairpool_lab.errors import FileInvalid, MachineLacks
 from fairpool_lab.processes import Program, running
 
@@ -170,7 +171,10 @@ async def test_nginx_pinned_to_a_core_ends_with_its_workers_without_being_killed
 @pytest.mark.skipif(not TOOLS, reason="needs nginx and taskset")
 def test_a_whole_run_measures_each_subject_and_ends_what_it_started(tmp_path, monkeypatch, capsys):
     brief = replace(workloads.SIXTY_FOUR, seconds=0.3, warmup=0.1)
+    options = ("streams", "--connections", "5", "--events", "20")
+    streams = Workload("c-5", "few streams", options, 0.2, 0.0, "events=20 rate=100 ", Kind.STREAM)
     pairs = [(name, brief) for name in ("direct", "nginx", "broken", "fleeting", "fairpool")]
+    pairs.append(("fairpool", streams))
 
     def once(found):
         return found.measured[-1].round == 1
@@ -187,8 +191,10 @@ def test_a_whole_run_measures_each_subject_and_ends_what_it_started(tmp_path, mo
     assert found.unexpected == {}
     assert "nginx/1." in found.subjects["nginx"]
     staying = [each for each in found.measured if each.subject != "fleeting"]
-    names = ("direct", "nginx", "fairpool")
-    assert [(each.subject, each.round) for each in staying] == [(name, n) for n in (1, 2) for name in names]
+    met = [("direct", "a-64"), ("nginx", "a-64"), ("fairpool", "a-64"), ("fairpool", "c-5")]
+    assert [(each.subject, each.workload) for each in staying] == met * 2
+    assert [each.round for each in staying] == [1] * 4 + [2] * 4
+    assert {each.seen.events for each in staying if each.workload == "c-5"} == {100}
     for each in staying:
         assert each.seen.begun == each.seen.answered > 0
         assert each.memory > 1 << 16
