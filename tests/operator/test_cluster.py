@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 
 import pytest
 from support.api_server import ApiServer, kubeconfig
@@ -112,6 +113,24 @@ class TestAWrite:
         with pytest.raises(NotLeading):
             await writing
         await reads(cluster, server)
+
+
+@pytest.mark.parametrize("status", [False, True], ids=["an object", "a status"])
+async def test_what_is_applied_is_taken_back_from_whoever_took_it_over(cluster, server, status):
+    applying = asyncio.create_task(cluster.apply(SECRET, WANTED, status=status))
+    asked = await server.next()
+    await asked.answer(200, WANTED)
+    await applying
+    assert asked.query == {"fieldManager": "fairpool-operator", "force": "true"}
+
+
+@pytest.mark.parametrize("answer", [200, 404, 409], ids=["it is there", "it is gone", "another is there"])
+async def test_what_is_removed_is_the_object_of_that_uid_and_no_other_of_its_name(cluster, server, answer):
+    removing = asyncio.create_task(cluster.delete(SECRET, "inference", "a", "the-first"))
+    asked = await server.next()
+    assert json.loads(asked.body)["preconditions"] == {"uid": "the-first"}
+    await asked.refuse(answer, "so it is")
+    await removing
 
 
 async def test_a_process_that_leads_again_writes_again(cluster, server, leadership):

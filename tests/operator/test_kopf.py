@@ -112,3 +112,8 @@ class TestKopf:
     async def test_ends_every_watch_after_a_while_should_the_server_not(self, settings):
         assert 0 < settings.watching.server_timeout < settings.watching.client_timeout < 600
         assert 0 < settings.watching.connect_timeout < settings.networking.request_timeout
+
+    async def test_asks_a_server_that_is_away_every_few_seconds_before_it_ends(self, settings):
+        pauses = list(settings.networking.error_backoffs)
+        assert 0 < min(pauses) <= max(pauses) <= 5
+        assert 30 < sum(pauses) < 120
