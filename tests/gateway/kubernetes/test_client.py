@@ -1,14 +1,16 @@
 """What the gateway makes of an API server that is slow, silent, or wrong."""
 
 import asyncio
+import contextlib
 
 import pytest
 from support.api_server import ApiServer
+from support.fake_time import on_fake_time
 from support.pods import pod_document
 from support.scripted_endpoint import until
 
 from fairpool_gateway.cluster import Change, Mirror, Resource
-from fairpool_gateway.cluster.client import connect
+from fairpool_gateway.cluster.client import ClusterSource, connect
 from fairpool_gateway.discovery import Pod
 from fairpool_gateway.errors import CannotStart, ClusterError, ClusterExpired
 
@@ -102,6 +104,24 @@ async def watching(source, seconds=60.0):
     return [change async for change in source.watch("5", seconds)]
 
 
+class Falling:
+    """A cluster whose watch brings these pieces, one every ten seconds, and falls silent."""
+
+    def __init__(self, pieces):
+        self.content = self
+        self._pieces = iter(pieces)
+
+    @contextlib.asynccontextmanager
+    async def answer(self, *_):
+        yield self
+
+    async def readany(self):
+        for piece in self._pieces:
+            await asyncio.sleep(10.0)
+            return piece
+        return await asyncio.Event().wait()
+
+
 class TestAWatch:
     async def test_is_asked_for_from_a_version_on_and_with_an_end(self, server, source):
         task = asyncio.create_task(watching(source, 12.4))
@@ -162,6 +182,14 @@ class TestAWatch:
         task = asyncio.create_task(watching(source, 0.05))
         await (await server.next()).open()
         assert await task == [None]
+
+    @pytest.mark.parametrize("told", [[], [b'{"type": "BOOKMARK", "object": {}}\n', b"  "]], ids=["at once", "later"])
+    def test_whose_server_falls_silent_ends_a_second_after_it_is_due(self, told):
+        async def main():
+            changes = [change async for change in ClusterSource(Falling(told), PODS).watch("5", 30.0)]
+            return changes, asyncio.get_running_loop().time()
+
+        assert on_fake_time(main()) == ([None], pytest.approx(31.0))
 
     async def test_that_is_never_agreed_to_has_its_time(self, tmp_path):
         async with ApiServer.listening(tmp_path, seconds=0.1) as (server, cluster):
