@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 from support.compiling import LLAMA, NOW, SETTINGS
-from support.resources import fair_pool, tenant_weight
+from support.resources import fair_pool, metadata, tenant_weight
 from support.server_side_apply import applied
 
 from fairpool_operator import reconcile
@@ -123,6 +123,20 @@ class TestWhatIsWritten:
         looks = [len(await look()) for _ in range(4)]
         assert looks[0] > 0
         assert looks[-1] == 0
+
+
+class TestWhatNobodyTellsOf:
+    async def test_is_judged_as_it_is_now_though_another_was_there_before(self, server, look):
+        foreign = {"kind": "ServiceAccount", "metadata": metadata("llama-fairpool", uid="the-first")}
+        server.keep(foreign)
+        sent = await look()
+        assert {verb for verb, *_ in sent} == {"create", "status"}
+        owner = {"apiVersion": "fairpool.dev/v1alpha1", "kind": "FairPool", "name": "llama", "controller": True}
+        theirs = [{**owner, "uid": server.there["FairPool", "llama"]["metadata"]["uid"]}]
+        server.keep({**foreign, "metadata": metadata("llama-fairpool", uid="the-second", ownerReferences=theirs)})
+        sent = await look()
+        assert ("apply", "ServiceAccount", "llama-fairpool", "the-second") in sent
+        assert {kind for verb, kind, *_ in sent if verb == "apply"} == {*OWNED_KINDS}
 
 
 class TestWhatIsRefused:
