@@ -6,6 +6,7 @@ A simulated run and a real one are thus measured by the same code, and no figure
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import cast
 
 from fairpool_gateway.decision_log import DecisionLog, Header, Line
 from fairpool_lab.decisions import Event, Log
@@ -15,17 +16,16 @@ class KeptDecisions(DecisionLog):
     """A decision log that is never written."""
 
     def __init__(self, *, pool: str, weights: Mapping[str, int], default_weight: int) -> None:
-        self.lines: list[Line] = []
+        self._lines: list[Line] = []
         super().__init__(_nowhere, pool=pool, weights=weights, default_weight=default_weight)
 
     def log(self) -> Log:
         """What was decided so far."""
-        header, *events = self.lines
-        assert isinstance(header, Header)
-        return Log(header, tuple(event for event in events if isinstance(event, Event)))
+        header, *events = self._lines  # the header is always first, and nothing but events follows
+        return Log(cast("Header", header), tuple(cast("list[Event]", events)))
 
     def _line(self, line: Line) -> None:
-        self.lines.append(line)
+        self._lines.append(line)
 
 
 def _nowhere(_: bytes) -> None:
