@@ -17,7 +17,7 @@ HELP: Final = "propose what tokens weigh and what estimates costs, from a trace"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
-    comparing.add_demand(parser, trace="trace")
+    comparing.add_demand(parser, must_be_given=True)
     pool = comparing.add_pool(parser)
     pool.add_argument("--slots", type=int, metavar="N", help="requests that each may have (default: the engine's)")
     parser.set_defaults(run=run)

@@ -58,10 +58,15 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_demand(parser: argparse.ArgumentParser, *, trace: str = "--trace") -> None:
-    """Add the options that say what is asked for, and how it is told; `trace` is what the first is called."""
+def add_demand(parser: argparse.ArgumentParser, *, must_be_given: bool = False) -> None:
+    """Add the options that say what is asked for, and how it is told; `must_be_given`: the trace is no option then."""
     demand = parser.add_argument_group("demand")
-    demand.add_argument(trace, type=Path, metavar="FILE", help="who asks for what, and when (default: the excerpt)")
+    if must_be_given:
+        demand.add_argument("trace", type=Path, metavar="FILE", help="who asks for what, and when")
+    else:
+        demand.add_argument(
+            "--trace", type=Path, metavar="FILE", help="who asks for what, and when (default: the excerpt)"
+        )
     demand.add_argument(
         "--columns", metavar="NAMES", help="what its columns are called, as in tenant=user,arrival=time"
     )

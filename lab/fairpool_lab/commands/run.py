@@ -17,7 +17,9 @@ HELP: Final = "run a trace under one policy after another, on a simulated pool"
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     default = ["arrival-order", "sfq"]
-    parser.add_argument("--policy", nargs="+", default=default, metavar="P", help=f"(default: {' '.join(default)})")
+    parser.add_argument(
+        "--policy", nargs="+", default=default, metavar="P", help="the orders to run (default: arrival-order sfq)"
+    )
     comparing.add_options(parser)
     parser.set_defaults(run=run)
 
