@@ -15,13 +15,14 @@ from support.cluster.bad_resources import bad_resources
 from support.cluster.bad_together import TEAM_LABELS, as_text, bad_together
 from support.cluster.client import FAIR_POOL, TENANT_WEIGHT, Kind, Refused
 from support.cluster.definitions import dry_run
+from support.cluster.kubectl import KubectlFailed
 from support.cluster.namespaces import new_namespace
 from support.cluster.resources import condition
 from support.cluster.waiting import eventually
 from support.odd_resources import odd_resources
 from support.yaml_values import VALUES
 
-from fairpool_operator.manifests import Manifests, read_text
+from fairpool_operator.manifests import Manifests, Problem, read_text
 from fairpool_operator.validate import server
 from fairpool_operator.validate.causes import rendered
 from fairpool_operator.validate.documents import validate
@@ -29,6 +30,8 @@ from fairpool_operator.validate.documents import validate
 NAMESPACE = "default"
 """Where nothing is made, only tried."""
 FILE = Path("all.yaml")
+POOL = "apiVersion: fairpool.dev/v1alpha1\nkind: FairPool\nmetadata: {name: llama}\n"
+JSON_POOL = '{"apiVersion": "fairpool.dev/v1alpha1", "kind": "FairPool", "metadata": {"name": "llama"}}'
 
 UNKNOWN = re.compile(r'unknown field "([^"]*)"')
 _VALUE = r'(?:"(?:[^"\\]|\\.)*"|\{.*\}|null|-?[0-9.]+)'
@@ -98,7 +101,31 @@ class TestFiles:
         file = f"apiVersion: fairpool.dev/v1alpha1\nkind: FairPool\nmetadata: {{name: llama}}\nspec:\n{values}"
         printed = await kubectl("create", "--dry-run=client", "-o", "json", "-f", "-", stdin=file)
         spec = json.loads(printed, parse_int=number_of)["spec"]
-        assert repr([spec[f"v{number}"] for number in range(len(VALUES))]) == repr(list(VALUES.values()))
+        found = {text: spec[f"v{number}"] for number, text in enumerate(VALUES)}
+        assert {text: repr(what) for text, what in found.items()} == {text: repr(what) for text, what in VALUES.items()}
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            f"{POOL}--- # the next\n{POOL}",
+            f"{POOL}--- {{}}\n",
+            f"%YAML 1.1\n---\n{POOL}",
+            f"# Nothing.\n---\n{POOL}",
+            f"{POOL}---\n# Nothing.\n",
+            f"{JSON_POOL}\n\t{JSON_POOL}\n",
+            JSON_POOL.replace("llama", "\\ud83d\\ude00"),
+            f"{JSON_POOL}\n---\n{POOL}",
+        ],
+    )
+    async def test_are_as_many_resources_for_kubectl_or_none(self, kubectl, text):
+        found = list(read_text(text, FILE))
+        problems = [each for each in found if isinstance(each, Problem)]
+        try:
+            printed = await kubectl("create", "--dry-run=client", "-o", "name", "-f", "-", stdin=text)
+        except KubectlFailed:
+            assert problems
+        else:
+            assert (len(printed.split()), problems) == (len(found), [])
 
 
 def number_of(digits):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.yaml_values import VALUES
 
-from fairpool_operator.manifests import Document, Problem, read_text
+from fairpool_operator.manifests import Document, Problem, nodes, read_text
 
 FILE = Path("pool.yaml")
 POOL = """\
@@ -90,8 +91,35 @@ class TestDocuments:
     def test_that_are_empty_are_none(self):
         assert objects("---\n# nothing\n---\nkind: A\n---\n") == [{"kind": "A"}]
 
-    def test_may_have_directives(self):
-        assert objects("%YAML 1.1\n---\nkind: A\n---\nkind: B\n") == [{"kind": "A"}, {"kind": "B"}]
+    def test_may_have_a_comment_behind_what_parts_them(self):
+        assert objects("--- # one\nkind: A\n---\t#two\r\nkind: B\n---  \nkind: C\n") == [
+            {"kind": "A"},
+            {"kind": "B"},
+            {"kind": "C"},
+        ]
+
+    def test_may_be_json_one_after_another(self):
+        found = list(read_text('{"kind": "A",\n\t"b": [1]}\n{"kind": "B"} {"kind":\n"C"}\n', FILE))
+        assert [(each.kind, each.line(), each.line(("b",))) for each in found] == [
+            ("A", 1, 2),
+            ("B", 3, 3),
+            ("C", 3, 3),
+        ]
+
+    @pytest.mark.parametrize("text", ["\U0001f600 and \\ud83d\\ude00", "\\\\ud83d", "\\", '"', "é\n\t/"])
+    def test_of_json_hold_whatever_its_texts_may(self, text):
+        assert objects(json.dumps({"kind": "A", "a": text})) == [{"kind": "A", "a": text}]
+
+    def test_with_braces_need_be_no_json(self):
+        assert objects("{kind: A}\n---\n{'kind': B}\n") == [{"kind": "A"}, {"kind": "B"}]
+
+    def test_may_be_as_long_as_they_are_where_nothing_is_repeated(self, monkeypatch):
+        monkeypatch.setattr(nodes, "_MOST_REPEATED", 20)
+        items = "".join(f"- {{kind: A, spec: [{number}]}}\n" for number in range(100))
+        assert len(objects(f"kind: List\nitems:\n{items}")) == 100
+        assert len(objects("a: &a [1, 2, 3]\nb: [*a, *a, *a, *a, *a]\n")) == 1
+        ((_, message),) = problems("a: &a [1, 2, 3]\nb: [*a, *a, *a, *a, *a, *a]\n")
+        assert "use fewer aliases" in message
 
     def test_share_parts_by_alias_and_merge(self):
         (found,) = objects("a: &a {b: 1, c: 2}\nd: {c: 3, <<: *a}\ne: *a\n")
@@ -120,7 +148,15 @@ class TestProblems:
             ("a: &a [*a, *a]\n", 1, "nested too deeply"),
             ("a: !!python/name:os.system ''\n", 1, "has a tag that is not for it"),
             ("a: .inf\n", 1, "a number that JSON does not have"),
-            ("a: 1e999\n", 1, "a number that is too large"),
+            ("a: -.Inf\n", 1, "a number that JSON does not have"),
+            ("%YAML 1.1\n---\nkind: A\n", 2, "is not YAML: did not find expected <document start>"),
+            (
+                f"kind: A\n--- {{kind: {SECRET}}}\n---\nkind: C\n",
+                2,
+                "has something behind ---: put it into the next line",
+            ),
+            ("kind: A\n---a: 1\n", 2, "has something behind ---"),
+            ('{"a": "\\ud83d"}', 1, "is not YAML"),
             ("\n? [a]\n: b\n", 2, "a field whose name is no text"),
             ("a: 1\n\x07\n", 2, "a character that it does not allow"),
         ],

@@ -1,7 +1,7 @@
 """Resources from YAML files, each with the line of every field, so that what is wrong can be told where it was written.
 
 From below: `documents` is what comes out, `scalars` says what a text without quotes is, `nodes` makes data of YAML's
-nodes, `texts` reads one file's text, and `files` finds the files.
+nodes, `jsons` knows where JSON is more than YAML, `texts` reads one file's text, and `files` finds the files.
 """
 
 from fairpool_operator.manifests.documents import Document, Manifests, Place, Problem, Steps

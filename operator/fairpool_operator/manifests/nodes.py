@@ -14,7 +14,7 @@ from fairpool_operator.errors import NoResource
 from fairpool_operator.manifests.documents import Place
 from fairpool_operator.manifests.scalars import is_merge, scalar
 
-_MOST_VALUES: Final = 100_000
+_MOST_REPEATED: Final = 100_000
 _DEEPEST: Final = 100
 
 
@@ -24,13 +24,15 @@ class Builder:
     def __init__(self, first_line: int) -> None:
         self.twice: list[tuple[int, str]] = []
         self._first_line = first_line
-        self._values = 0
+        self._built: set[int] = set()
+        self._repeated = 0
 
     def build(self, node: yaml.Node, depth: int = 0) -> tuple[Any, Place]:
         """The data of a node, and its places."""
-        self._values += 1
-        if self._values > _MOST_VALUES:
-            raise NoResource(node.start_mark.line + 1, f"holds more than {_MOST_VALUES} values: use fewer aliases")
+        self._repeated += id(node) in self._built
+        self._built.add(id(node))
+        if self._repeated > _MOST_REPEATED:
+            raise NoResource(node.start_mark.line + 1, f"repeats more than {_MOST_REPEATED} values: use fewer aliases")
         if depth > _DEEPEST:
             raise NoResource(node.start_mark.line + 1, "is nested too deeply")
         line = self._first_line + node.start_mark.line + 1

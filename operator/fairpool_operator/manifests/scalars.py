@@ -5,6 +5,7 @@ That is YAML 1.1 without its dates and base 60: `yes` is a truth, `2026-12-31` a
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from typing import Final
@@ -17,9 +18,10 @@ PLAIN: Final = "plain"
 """The tag of a text without quotes."""
 
 _TAG: Final = "tag:yaml.org,2002:"
-_INT: Final = re.compile(r"[-+]?(0b[01]+|0o?[0-7]+|0x[0-9a-fA-F]+|0|[1-9][0-9]*)")
+_INT: Final = re.compile(r"[-+]?(0[bB][01]+|0[oO]?[0-7]+|0[xX][0-9a-fA-F]+|0|[1-9][0-9]*)")
 _OCTAL: Final = re.compile(r"[-+]?0[0-7]+")
 _FLOAT: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+_BETWEEN_DIGITS: Final = re.compile(r"(?<=[0-9])_(?=[0-9])")
 _WORDS: Final[Mapping[str, bool | None]] = {
     form: value
     for word, value in (
@@ -29,6 +31,9 @@ _WORDS: Final[Mapping[str, bool | None]] = {
     )
     for form in (word, word.capitalize(), word.upper())
 }
+_NOT_IN_JSON: Final = frozenset(
+    {sign + form for sign in ("", "+", "-") for form in (".inf", ".Inf", ".INF")} | {".nan", ".NaN", ".NAN"}
+)
 _KINDS: Final[Mapping[str, tuple[type, ...]]] = {
     "bool": (bool,),
     "float": (int, float),
@@ -38,7 +43,7 @@ _KINDS: Final[Mapping[str, tuple[type, ...]]] = {
 
 
 def scalar(node: yaml.Node) -> bool | int | float | str | None:
-    """What a text is: a truth, a number, nothing, or a text; numbers as JSON carries them to the server."""
+    """What a text is: a truth, a number, nothing, or a text."""
     text: str = node.value
     if node.tag == PLAIN:
         return _resolved(text, node)
@@ -54,24 +59,29 @@ def scalar(node: yaml.Node) -> bool | int | float | str | None:
 def _resolved(text: str, node: yaml.Node) -> bool | int | float | str | None:
     if text in _WORDS:
         return _WORDS[text]
-    if text.lstrip("+-").lower() in {".inf", ".nan"}:
+    if text in _NOT_IN_JSON:
         raise NoResource(node.start_mark.line + 1, "holds a number that JSON does not have")
-    plain = text.replace("_", "")
-    if plain[:1] not in "+-.0123456789":
-        return text
+    number = _number(text) if text[:1] in tuple("+-.0123456789") else None
+    return text if number is None else number
+
+
+def _number(text: str) -> int | float | None:
+    """The number that a text is, as JSON carries it: whole however it was written, and a float beyond 64 bits.
+
+    What is too large even for a float is a text.
+    """
+    plain = _BETWEEN_DIGITS.sub("", text) if text.startswith(".") else text.replace("_", "")
     try:
         if _INT.fullmatch(plain):
-            return _as_json(int(plain, 8) if _OCTAL.fullmatch(plain) else int(plain, 0))
-        return _as_json(float(plain)) if _FLOAT.fullmatch(plain) else text
-    except (ValueError, OverflowError):
-        raise NoResource(node.start_mark.line + 1, "holds a number that is too large") from None
-
-
-def _as_json(number: float) -> int | float:
-    """A whole number is one however it was written; beyond 64 bits there are only floats."""
-    whole = int(number)
-    fits = -(2**63) <= whole < 2**63
-    return whole if whole == number and fits else float(number)
+            whole = int(plain, 8) if _OCTAL.fullmatch(plain) else int(plain, 0)
+            if -(2**63) <= whole < 2**64:
+                return whole if whole < 2**63 else float(whole)
+        found = float(plain) if _FLOAT.fullmatch(plain) else math.inf
+    except ValueError:  # more digits than Python makes an int of
+        found = float(plain)
+    if math.isinf(found):
+        return None
+    return int(found) if found.is_integer() and -(2**63) <= found < 2**63 else found
 
 
 def is_merge(node: yaml.Node) -> bool:

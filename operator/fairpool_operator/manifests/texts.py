@@ -1,4 +1,4 @@
-"""Resources from a YAML text, as kubectl reads it: documents apart at `---`, and lists taken to pieces.
+"""Resources from a text, as kubectl reads it: JSON or YAML, documents apart at `---`, and lists taken to pieces.
 
 What always holds: whatever the text holds, what cannot be read is a `Problem` among the others and no exception, and
 repeats no value, for a Secret may be in it; of documents one that is broken is so alone.
@@ -15,6 +15,7 @@ import yaml
 
 from fairpool_operator.errors import NoResource
 from fairpool_operator.manifests.documents import Document, Problem
+from fairpool_operator.manifests.jsons import json_parts
 from fairpool_operator.manifests.nodes import Builder
 from fairpool_operator.manifests.scalars import PLAIN
 
@@ -23,27 +24,34 @@ try:
 except ImportError:  # a PyYAML that was built without libyaml
     from yaml import SafeLoader as _SafeLoader  # type: ignore[assignment]  # has the same methods, and is slower
 
-_SEPARATOR: Final = re.compile(r"^---(?=\s|$)", re.MULTILINE)
+_SEPARATOR: Final = re.compile(r"^---[^\n]*", re.MULTILINE)
 _QUOTED: Final = re.compile(r"'(?!<)[^']{2,}'")
 """What YAML's errors quote of a text; kinds of tokens stand in angle brackets, and characters alone."""
 
 
 def read_text(text: str, file: Path) -> Iterator[Document | Problem]:
     """The same of a text that is, or would be, in a file."""
-    for first_line, part in _parts(text):
-        loader = _Loader(part)
-        try:
-            while loader.check_node():
-                node = loader.get_node()
-                assert node is not None
-                yield from _documents(node, file, first_line)
-        except NoResource as problem:
-            yield Problem(file, problem.line + first_line, problem.message)
-        except yaml.YAMLError as error:
-            line, message = _in_words(error, part)
-            yield Problem(file, line + first_line, message)
-        finally:
-            loader.dispose()
+    for first_line, part in json_parts(text) or _parts(text):
+        if (behind := _SEPARATOR.match(part)) and not re.fullmatch(r"---\s*(#.*)?", behind[0]):
+            yield Problem(file, first_line + 1, "has something behind ---: put it into the next line")
+            continue
+        yield from _read_part(part, file, first_line)
+
+
+def _read_part(part: str, file: Path, first_line: int) -> Iterator[Document | Problem]:
+    loader = _Loader(part)
+    try:
+        while loader.check_node():
+            node = loader.get_node()
+            assert node is not None
+            yield from _documents(node, file, first_line)
+    except NoResource as problem:
+        yield Problem(file, problem.line + first_line, problem.message)
+    except yaml.YAMLError as error:
+        line, message = _in_words(error, part)
+        yield Problem(file, line + first_line, message)
+    finally:
+        loader.dispose()
 
 
 def _parts(text: str) -> Iterator[tuple[int, str]]:
@@ -51,9 +59,8 @@ def _parts(text: str) -> Iterator[tuple[int, str]]:
     begin = first_line = 0
     for found in _SEPARATOR.finditer(text):
         part = text[begin : found.start()]
-        if not any(line.startswith("%") for line in part.splitlines()):  # directives belong to what follows them
-            yield first_line, part
-            begin, first_line = found.start(), first_line + part.count("\n")
+        yield first_line, part
+        begin, first_line = found.start(), first_line + part.count("\n")
     yield first_line, text[begin:]
 
 
