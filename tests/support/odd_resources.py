@@ -105,14 +105,20 @@ METADATA = st.fixed_dictionaries(
         "name": NAMES,
         "labels": LABELS | st.none(),
         "annotations": LABELS,
-        "finalizers": st.lists(st.sampled_from(["a", "example.com/b", "a b"]), max_size=2),
+        "finalizers": st.lists(
+            st.sampled_from(["a", "example.com/b", "a b", None, "orphan", "foregroundDeletion"]), max_size=3
+        ),
         "generateName": st.sampled_from(["", "a-", "A-", "a" * 60]),
         "ownerReferences": st.lists(
             st.fixed_dictionaries(
-                {"apiVersion": st.just("v1"), "kind": st.just("Pod"), "name": st.just("p")},
-                optional={"uid": st.just("1")},
+                {
+                    "apiVersion": st.sampled_from(["v1", "v1", "a/v1", "a/b/c", "", "/", "a/"]),
+                    "kind": st.sampled_from(["Pod", "Event"]),
+                    "name": st.just("p"),
+                },
+                optional={"uid": st.just("1"), "controller": st.booleans() | st.none()},
             ),
-            max_size=1,
+            max_size=2,
         ),
         "unknown": STRANGE,
         "creationTimestamp": st.sampled_from([None, "2026-01-01T00:00:00Z", "2026-13-01T00:00:00Z", "yesterday", ""]),
@@ -120,7 +126,17 @@ METADATA = st.fixed_dictionaries(
         "uid": st.sampled_from(["", "7"]),
         "generation": st.sampled_from([0, 7, -1]),
         "managedFields": st.sampled_from(
-            [[], [{}], [{"manager": "a", "operation": "Apply", "apiVersion": "v1"}], None]
+            [
+                [],
+                [{}],
+                [{"manager": "a", "operation": "Apply", "apiVersion": "v1"}],
+                None,
+                [None],
+                [7],
+                [{"unknown": 1, "fieldsV1": {"f:a": {}}}],
+                [{"manager": 7}],
+                [{"time": "yesterday"}],
+            ]
         ),
         "deletionGracePeriodSeconds": st.sampled_from([0, -1, 7]),
         "selfLink": TEXTS,
@@ -138,6 +154,6 @@ def odd_resources(draw: st.DrawFn) -> Any:
     some = draw(st.lists(st.sampled_from(sorted(specs["properties"])), max_size=3, unique=True))
     spec = {name: draw(nearly(specs["properties"][name], (name,))) for name in some}
     resource = smallest("default", **spec)
-    if draw(st.integers(1, OFTEN)) == 1:
+    if draw(st.integers(1, OFTEN // 2)) == 1:
         resource["metadata"] = {**resource["metadata"], **draw(METADATA)}
     return resource

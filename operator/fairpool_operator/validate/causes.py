@@ -1,7 +1,7 @@
 """Why the API server would refuse a resource: one cause for each thing that is wrong, as the server words it.
 
-What always holds: a cause names its field, and repeats no text of the resource, where the server often does: this is
-printed by CI, and what stands in a wrong field may be a key.
+What always holds: a cause repeats names only, of fields, labels and annotations, and no other text of the resource,
+where the server often does: this is printed by CI, and what stands in a wrong field may be a key.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ What always holds: of metadata that cannot even be read nothing more is said tha
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from fairpool_operator.definitions import Schema
@@ -20,12 +20,21 @@ _INSTANT: Final[Schema] = {"type": "string", "format": "date-time"}
 _NUMBER: Final[Schema] = {"type": "integer"}
 _TRUTH: Final[Schema] = {"type": "boolean"}
 _TEXTS: Final[Schema] = {"type": "object", "additionalProperties": _TEXT}
-_ANYTHING: Final[Schema] = {"additionalProperties": {}}
+_ANYTHING: Final[dict[str, Any]] = {}
+_ANYTHING.update(additionalProperties=_ANYTHING, items=_ANYTHING)
 _OWNER: Final[Schema] = {
     "type": "object",
     "properties": {
         **dict.fromkeys(("apiVersion", "kind", "name", "uid"), _TEXT),
         **dict.fromkeys(("controller", "blockOwnerDeletion"), _TRUTH),
+    },
+}
+_MANAGER: Final[Schema] = {
+    "type": "object",
+    "properties": {
+        **dict.fromkeys(("apiVersion", "fieldsType", "manager", "operation", "subresource"), _TEXT),
+        "time": _INSTANT,
+        "fieldsV1": _ANYTHING,
     },
 }
 _METADATA: Final[Schema] = {
@@ -37,7 +46,7 @@ _METADATA: Final[Schema] = {
         **dict.fromkeys(("labels", "annotations"), _TEXTS),
         "finalizers": {"type": "array", "items": _TEXT},
         "ownerReferences": {"type": "array", "items": _OWNER},
-        "managedFields": {"type": "array", "items": _ANYTHING},
+        "managedFields": {"type": "array", "items": _MANAGER},
     },
 }
 _TYPES: Final = {"array": list, "boolean": bool, "integer": int, "object": dict, "string": str}
@@ -46,6 +55,11 @@ _LABEL: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN: Final = re.compile(rf"{_LABEL}(\.{_LABEL})*")
 _NAMESPACE: Final = re.compile(_LABEL)
 _KEY: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
+_API_VERSION: Final = re.compile(r"([^/]*/)?[^/]+", re.DOTALL)
+_KEY_IN_WORDS: Final = (
+    "must be at most 63 letters, digits and - _ . with a letter or digit at either end, with a DNS name and / before "
+    "it or not"
+)
 _MOST_BYTES_OF_ANNOTATIONS: Final = 256 * 1024
 _RANDOM: Final = "00000"
 """Stands for the characters that the server puts behind a generateName."""
@@ -78,12 +92,8 @@ def check_metadata(metadata: Mapping[str, Any]) -> Iterator[Cause]:
     if sum(len(text.encode()) for item in annotations.items() for text in item if text) > _MOST_BYTES_OF_ANNOTATIONS:
         detail = f"may not be more than {_MOST_BYTES_OF_ANNOTATIONS} bytes"
         yield cause(("metadata", "annotations"), Fault.TOO_LONG, detail)
-    for finalizer in metadata.get("finalizers") or ():
-        yield from _key(finalizer, ("metadata", "finalizers"))
-    for number, owner in enumerate(metadata.get("ownerReferences") or ()):
-        for field in ("apiVersion", "kind", "name", "uid"):
-            if not owner.get(field):
-                yield cause(("metadata", "ownerReferences", number, field), Fault.REQUIRED)
+    yield from _finalizers(metadata.get("finalizers") or ())
+    yield from _owners(metadata.get("ownerReferences") or ())
 
 
 def name_of(metadata: Mapping[str, Any]) -> str:
@@ -105,16 +115,44 @@ def _names(metadata: Mapping[str, Any]) -> Iterator[Cause]:
         yield cause(("metadata", "namespace"), Fault.INVALID, f"must be at most 63 {words}")
 
 
+def _finalizers(finalizers: Sequence[str]) -> Iterator[Cause]:
+    path = ("metadata", "finalizers")
+    for finalizer in finalizers:
+        if not _is_key(finalizer or ""):
+            yield cause(path, Fault.INVALID, f"each {_KEY_IN_WORDS}")
+    if {"orphan", "foregroundDeletion"} <= set(finalizers):
+        yield cause(path, Fault.INVALID, "finalizer orphan and foregroundDeletion cannot be both set")
+
+
+def _owners(given: Sequence[Mapping[str, Any] | None]) -> Iterator[Cause]:
+    path = ("metadata", "ownerReferences")
+    owners: list[Mapping[str, Any]] = []
+    for each in given:
+        owner = {field: value for field, value in (each or {}).items() if value not in {None, ""}}
+        if owner not in owners:  # the server takes equal ones for one before it looks at them
+            owners.append(owner)
+    for number, one in enumerate(owners):
+        for field in ("apiVersion", "kind", "name", "uid"):
+            if field not in one:
+                yield cause((*path, number, field), Fault.REQUIRED)
+        version = one.get("apiVersion", "v1")
+        if not _API_VERSION.fullmatch(version):
+            yield cause((*path, number, "apiVersion"), Fault.INVALID, "must be <group>/<version> or <version>")
+        elif version.removeprefix("/") == "v1" and one.get("kind") == "Event":
+            yield cause((*path, number), Fault.INVALID, "/v1, Kind=Event is disallowed from being an owner")
+    if sum(one.get("controller", False) for one in owners) > 1:
+        yield cause(path, Fault.INVALID, "Only one reference can have Controller set to true")
+
+
 def _key(key: str, path: Steps) -> Iterator[Cause]:
+    if not _is_key(key):
+        yield cause(path, Fault.INVALID, f"{key} {_KEY_IN_WORDS}")
+
+
+def _is_key(key: str) -> bool:
     prefix, slash, name = key.rpartition("/")
     is_prefixed = not slash or (_SUBDOMAIN.fullmatch(prefix) and len(prefix) <= 253)
-    if not is_prefixed or not _KEY.fullmatch(name) or len(name) > 63:
-        yield cause(
-            path,
-            Fault.INVALID,
-            f"{key} must be at most 63 letters, digits and - _ . with a letter or digit at either end, with a DNS name "
-            "and / before it or not",
-        )
+    return bool(is_prefixed and _KEY.fullmatch(name) and len(name) <= 63)
 
 
 def _types(schema: Schema, value: Any, path: Steps) -> Iterator[Cause]:
