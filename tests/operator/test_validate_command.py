@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import subprocess
 import sys
 import time
@@ -162,6 +163,23 @@ class TestTheEnd:
             ended.stderr
             == "fairpool-operator validate: this needs a library for CEL: pip install '.[validate]' in a checkout\n"
         )
+
+    @pytest.mark.parametrize(("output", "why"), [("/dev/full", "No space left on device"), ("a pipe", "Broken pipe")])
+    def test_is_2_where_nobody_reads_it(self, repository, output, why):
+        if output == "a pipe":
+            reading, writing = os.pipe()
+            os.close(reading)
+        else:
+            writing = os.open(output, os.O_WRONLY)
+        code = "import sys; from fairpool_operator.main import main; sys.exit(main(['validate', '-f', '.']))"
+        try:
+            ended = subprocess.run(
+                [sys.executable, "-c", code], stdout=writing, stderr=subprocess.PIPE, text=True, check=False
+            )
+        finally:
+            os.close(writing)
+        said = f"fairpool-operator validate: what was found cannot be printed: {why}\n"
+        assert (ended.returncode, ended.stderr) == (2, said)
 
     def test_comes_soon_and_without_what_only_the_operator_needs(self, repository):
         code = (

@@ -83,6 +83,8 @@ def run(options: argparse.Namespace) -> int:
     for option, port in (("--port", options.port), ("--admin-port", options.admin_port)):
         if not 0 <= port <= 65_000:
             raise OptionInvalid(f"{option}: must be a number from 0 to 65000")
+    if not 0 <= options.drain_seconds <= 3600:
+        raise OptionInvalid("--drain-seconds: must be a number from 0 to 3600")
     session = Session(
         Options(
             paths=tuple(options.paths),

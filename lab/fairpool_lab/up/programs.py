@@ -42,7 +42,9 @@ class Ports:
             try:
                 socket.create_server((host, port), family=family).close()
             except OSError as error:
-                why = os.strerror(error.errno) if error.errno else str(error)
+                # Python adds where it was, which is said here anyway; the resolver's errors, below 0, have other words.
+                number = error.errno or 0
+                why = os.strerror(number) if number > 0 else str(error.strerror).partition(" (")[0]
                 raise PortTaken(
                     f"cannot listen on {host} port {port}: {why}. Give another with {option}; 0: the kernel chooses"
                 ) from error

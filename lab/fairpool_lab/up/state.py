@@ -7,6 +7,7 @@ the end, and all of it is if no place was given.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import shutil
 import tempfile
@@ -27,7 +28,7 @@ def state(given: Path | None) -> Iterator[State]:
     """A place for the files of a session: the directory that was given, or one for this session only.
 
     Raises:
-        OutputInvalid: nothing can be written there.
+        OutputInvalid: nothing can be written there, or another session writes there.
     """
     try:
         if given is not None:
@@ -37,11 +38,29 @@ def state(given: Path | None) -> Iterator[State]:
         raise OutputInvalid(f"{given} is no directory that can be written to: {error.strerror}") from error
     kept = State(directory.resolve())
     try:
-        yield kept
+        with _alone(directory):
+            try:
+                yield kept
+            finally:
+                kept.forget_secrets()
     finally:
-        kept.forget_secrets()
         if given is None:
             shutil.rmtree(directory, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _alone(directory: Path) -> Iterator[None]:
+    """Have a directory for this session alone; the kernel gives it back however this ends."""
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            another = f"{directory} is another fairpool up's, which runs: give another directory with --state"
+            raise OutputInvalid(another) from None
+        yield
+    finally:
+        os.close(descriptor)
 
 
 class State:

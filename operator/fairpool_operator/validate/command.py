@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -58,9 +59,21 @@ def run(parsed: argparse.Namespace) -> int:
         print(f"fairpool-operator validate: {problem}", file=sys.stderr)
         return EXIT_CANNOT_LOOK
     lines = _as_json(report) if parsed.output == "json" else _as_text(report)
-    print("\n".join(lines))
+    try:
+        print("\n".join(lines), flush=True)
+    except OSError as error:
+        _say_no_more()
+        print(f"fairpool-operator validate: what was found cannot be printed: {error.strerror}", file=sys.stderr)
+        return EXIT_CANNOT_LOOK
     counted = len(report.findings) if parsed.strict else report.count(Severity.ERROR)
     return EXIT_INVALID if counted else 0
+
+
+def _say_no_more() -> None:
+    """Have nothing written to the standard output again at the exit, where it would fail again."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
 
 
 def _report(paths: list[Path], namespace: str) -> Report:

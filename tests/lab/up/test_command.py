@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 
 import pytest
 from support.processes import descendants
 from support.up import pool, secret, weight, write
 
 from fairpool_lab.cli import main
+from fairpool_lab.up.state import state
 
 KEYS = secret(search="key-of-search-51c0")
 
@@ -92,6 +95,32 @@ def test_an_endpoint_that_could_be_of_either_of_two_pools(refused):
 def test_a_port_that_cannot_be(refused, option, value):
     _, err = refused(pool(), weight("search"), KEYS, options=("--simulate", "1", option, value))
     assert err == f"fairpool: {option}: must be a number from 0 to 65000\n"
+
+
+@pytest.mark.parametrize("seconds", ["-5", "3601"])
+def test_an_end_that_takes_no_time_that_there_is(refused, seconds):
+    _, err = refused(pool(), weight("search"), KEYS, options=("--simulate", "1", "--drain-seconds", seconds))
+    assert err == "fairpool: --drain-seconds: must be a number from 0 to 3600\n"
+
+
+def test_a_host_that_there_is_not(refused):
+    _, err = refused(pool(), weight("search"), KEYS, options=("--simulate", "1", "--host", "::nowhere"))
+    assert err.startswith("fairpool: cannot listen on ::nowhere port 0: ")
+    assert "Unknown error" not in err
+
+
+def test_a_directory_for_its_files_that_another_one_has(refused, tmp_path):
+    taken = tmp_path / "taken"
+    with state(taken):
+        _, err = refused(pool(), weight("search"), KEYS, options=("--simulate", "1", "--state", str(taken)))
+    assert err == f"fairpool: {taken} is another fairpool up's, which runs: give another directory with --state\n"
+
+
+def test_nothing_that_only_tables_need_has_to_be_installed(tmp_path):
+    without = "import sys; sys.modules['rich'] = None; from fairpool_lab.cli import main; sys.exit(main(sys.argv[1:]))"
+    command = [sys.executable, "-c", without, "up", "-f", str(tmp_path / "none"), "--simulate", "1"]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (ran.returncode, ran.stderr) == (2, f"fairpool: there is no file or directory {tmp_path / 'none'}\n")
 
 
 def test_a_place_for_its_files_that_is_none(refused, tmp_path):
