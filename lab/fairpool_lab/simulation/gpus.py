@@ -23,8 +23,8 @@ medians, `add` twice, for 1, 64 and 4,096 tokens are 0.292, 0.305 and 8.2255 ms 
 2.623 ms on the H100. Of 32 layers, the first is the base, the step from it to the second is what 63 sequences add, and
 to the third what 4,095 tokens of prompts take. That leaves out the CPU, and attention: KV is taken to be read at 59 %
 of the bandwidth as on the A10G, which is assumed and not measured. KV fills what 0.9 of the memory leaves beside the
-weights. That 0.9, and the sequences and tokens of a step, are what vLLM takes by default for a server on such a GPU
-(docs.vllm.ai, v0.8.5, engine arguments; vllm/engine/arg_utils.py).
+weights, which vLLM long took by default (`gpu_memory_utilization`; of late 0.92, vllm/config/cache.py). The sequences
+and tokens of a step are its defaults for a server on such a GPU (vllm/engine/arg_utils.py).
 
 The length of a sequence is limited by KV alone, for traces of other models are replayed too.
 """
