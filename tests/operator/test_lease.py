@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import json
 from dataclasses import dataclass
 
@@ -11,10 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.api_server import ApiServer, kubeconfig
+from support.fake_time import on_fake_time
 from support.scripted_endpoint import PATIENCE
 
 from fairpool_operator.cluster import LEASE, Cluster, connect
-from fairpool_operator.errors import NotLeading
+from fairpool_operator.errors import Conflict, NotLeading
 from fairpool_operator.lease import Claim, Leadership
 
 SPEC = {"holderIdentity": "other", "renewTime": "t0", "leaseDurationSeconds": 15}
@@ -176,6 +178,70 @@ async def created(server, asked, led):
     assert made["spec"]["holderIdentity"] == "me"
     await asked.answer(201, {**made, "metadata": METADATA})
     await led.wait()
+
+
+class Leases:
+    """An API server that has one Lease, or none, and takes a change of its newest version alone."""
+
+    def __init__(self, spec=None):
+        self.there = spec and {"metadata": METADATA, "spec": spec}
+        self.made_at = []
+        self._versions = itertools.count(8)
+
+    async def get(self, kind, namespace, name):
+        return self.there
+
+    async def create(self, kind, wanted):
+        self.made_at.append(asyncio.get_running_loop().time())
+        return self.keep(wanted)
+
+    async def replace(self, kind, wanted):
+        if wanted["metadata"] != self.there["metadata"]:
+            raise Conflict("the object has been modified")
+        return self.keep(wanted)
+
+    def keep(self, lease):
+        """This is the newest version of it."""
+        self.there = {**lease, "metadata": {**METADATA, "resourceVersion": str(next(self._versions))}}
+        return self.there
+
+
+@contextlib.asynccontextmanager
+async def candidate(leases):
+    """One that asks for the Lease every 5 s, from now on."""
+    leadership = Leadership(leases, "inference", "fairpool-operator", "me", duration=15.0)
+    campaign = asyncio.create_task(leadership.campaign(lambda _: None))
+    try:
+        yield leadership
+    finally:
+        campaign.cancel()
+        await asyncio.wait([campaign])
+
+
+class TestACandidate:
+    def test_writes_no_more_once_its_renewal_meets_another_holder_though_its_time_is_not_over(self):
+        async def main():
+            leases, led = Leases(), []
+            async with candidate(leases) as leadership:
+                for _ in range(3):
+                    await asyncio.sleep(3.0)
+                    led.append(leadership.held)
+                    leases.keep({"spec": SPEC})
+            return led
+
+        assert on_fake_time(main()) == [True, False, False]
+
+    def test_that_misses_the_lease_leaves_its_holder_the_time_to_miss_it_too(self):
+        async def main():
+            leases = Leases(SPEC)
+            async with candidate(leases):
+                await asyncio.sleep(3.0)
+                leases.there = None
+                await asyncio.sleep(60.0)
+            return leases.made_at
+
+        missed = 5.0
+        assert on_fake_time(main()) == [missed + 15.0]
 
 
 class TestAtItsEnd:
