@@ -106,6 +106,15 @@ class TestWhatOthersDo:
             lambda found: [port["port"] for port in found["spec"]["ports"]] == [80],
         )
 
+    async def test_a_field_that_another_manager_takes_over_is_taken_back(self, operator, admin, namespace):
+        await admin.create(fair_pool(namespace))
+        await eventually(admin, SERVICE_ACCOUNT, "llama-fairpool", namespace, lambda _: True)
+        theirs = {"apiVersion": "v1", "kind": "ServiceAccount", "automountServiceAccountToken": True}
+        await admin.apply({**theirs, "metadata": {"name": "llama-fairpool", "namespace": namespace}})
+        await eventually(
+            admin, SERVICE_ACCOUNT, "llama-fairpool", namespace, lambda found: not found["automountServiceAccountToken"]
+        )
+
     async def test_an_owner_that_is_taken_away_is_put_back(self, operator, admin, namespace):
         made = await admin.create(fair_pool(namespace, gateway={"networkPolicy": {}}))
         every = [*ALWAYS, (NETWORK_POLICY, "llama-fairpool")]
