@@ -19,8 +19,8 @@ from support.config import digest_of
 from support.crd_strategies import by_name, crowds, tenant_weights, worlds
 from support.resources import NAMESPACE
 
-from fairpool_gateway.config import KeySettings, ProxyCredentialSettings
-from fairpool_operator.compile import changes, compile_pool, keys, pool_status, references, tenants
+from fairpool_gateway.config import KeySettings, ProxyCredentialSettings, dump
+from fairpool_operator.compile import changes, compile_pool, config, keys, pool, pool_status, references, tenants
 from fairpool_operator.compile.objects import common, network
 from fairpool_operator.resources import conditions
 from fairpool_operator.view import OWNED_KINDS, View, secrets
@@ -107,6 +107,29 @@ def nobody_is_harmed_by(newcomer, world):
         assert after.compiled().config == before.compiled().config
 
 
+def strangers_take_no_room(newcomer, world):
+    """One more from another namespace, for whom there is no room, changes nothing for those of the pool's own."""
+    before = SmallCluster(*world)
+    compiled = before.compiled()
+    if compiled.config is None:
+        return
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(config, "MOST_BYTES", len(gzip.compress(dump(compiled.config).encode(), mtime=0)))
+        after = SmallCluster(*world, newcomer).compiled()
+    assert after.config is not None
+    statuses = {each.metadata.uid: each.status for each in after.tenant_statuses}
+    for uid, was in _told(before).items():
+        if _is_at_home(uid):
+            assert statuses[uid] == was
+    assert [each for each in after.config.tenants if "/" not in each.name] == [
+        each for each in compiled.config.tenants if "/" not in each.name
+    ]
+
+
+def _is_at_home(uid):
+    return uid.startswith(f"uid-of-{NAMESPACE}-")
+
+
 def _decided(view):
     compiled = compile_pool(view, SETTINGS, NOW)
     statuses = {each.metadata.uid: each.status for each in compiled.tenant_statuses}
@@ -138,6 +161,7 @@ def _place(weight):
 
 
 newcomers = tenant_weights(names=st.sampled_from(["newcomer", "0-first-by-name"]))
+strangers = newcomers.filter(lambda each: each["metadata"]["namespace"] != NAMESPACE)
 
 
 class TestEveryDecision:
@@ -151,6 +175,11 @@ class TestEveryDecision:
     @given(newcomers, worlds | crowds)
     def test_harms_nobody_for_the_sake_of_another(self, newcomer, world):
         nobody_is_harmed_by(newcomer, by_name(world))
+
+    @settings(max_examples=25, deadline=None, suppress_health_check=[*_SLOW_TO_DRAW, HealthCheck.filter_too_much])
+    @given(strangers, worlds | crowds)
+    def test_has_room_for_those_of_the_pools_namespace_before_any_other(self, stranger, world):
+        strangers_take_no_room(stranger, by_name(world))
 
 
 def is_ever_caught(check, *drawn):
@@ -243,3 +272,11 @@ class TestABrokenDecisionIsCaught:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(tenants, "sorted", _youngest_first, raising=False)
             assert is_ever_caught(nobody_is_harmed_by, newcomers, crowds)
+
+    def test_that_has_room_for_all_alike(self):
+        def alike(fields, own, others):
+            return config.configured(fields, (*own, *others))
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(pool, "configured", alike)
+            assert is_ever_caught(strangers_take_no_room, strangers, crowds)

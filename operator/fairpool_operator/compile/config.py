@@ -2,7 +2,7 @@
 
 What always holds: equal resources give equal bytes, whatever their order, so the hash of the configuration says whether
 a gateway has it; keys are in it as digests only; every part that a resource and the configuration both have is passed
-on as it is.
+on as it is. Where not all tenants fit, those of the pool's own namespace do before any other.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -48,6 +48,11 @@ class Packed:
     hash: str
     compressed: bytes
 
+    @property
+    def fits(self) -> bool:
+        """Whether one Secret can hold it."""
+        return len(self.compressed) <= MOST_BYTES
+
 
 def settings_of(pool: FairPool, references: References) -> dict[str, Any]:
     """What the pool alone says, by the configuration's names.
@@ -60,28 +65,58 @@ def settings_of(pool: FairPool, references: References) -> dict[str, Any]:
     return fields
 
 
-def configured(fields: dict[str, Any], tenants: Iterable[TenantSettings]) -> Packed:
-    """The configuration of a pool and its tenants.
+def configured(fields: dict[str, Any], own: Iterable[TenantSettings], others: Sequence[TenantSettings] = ()) -> Packed:
+    """The configuration of a pool, its own tenants, and as many others as fit, in their order.
 
     Raises:
         Invalid: they do not go together.
-        ConfigTooLarge: one Secret cannot hold it.
+        ConfigTooLarge: one Secret cannot hold its own tenants alone.
     """
-    config = _checked({**fields, "tenants": tuple(sorted(tenants, key=lambda tenant: tenant.name))})
-    text = dump(config).encode()
-    compressed = gzip.compress(text, mtime=0)
-    if len(compressed) > MOST_BYTES:
-        raise ConfigTooLarge(
-            f"The configuration has {len(compressed):,} bytes, and only {MOST_BYTES:,} fit into a Secret: the last one "
-            f"that did stays in force. Remove TenantWeights or keys ({len(config.tenants):,} tenants, "
-            f"{sum(len(tenant.keys) for tenant in config.tenants):,} keys), or divide the pool."
-        )
-    return Packed(config, digest(text), compressed)
+    own = tuple(own)
+    config = _checked({**fields, "tenants": _by_name(own, others)})
+    packed = _packed(config)
+    if packed.fits:
+        return packed
+    best = _packed(_shared_by(config, own))
+    if not best.fits:
+        raise _too_large(best)
+    fitting, beyond = 0, len(others)
+    while beyond - fitting > 1:
+        middle = (fitting + beyond) // 2
+        packed = _packed(_shared_by(config, own, others[:middle]))
+        if packed.fits:
+            best, fitting = packed, middle
+        else:
+            beyond = middle
+    return best
 
 
 def digest(text: bytes) -> str:
     """By what a configuration, or a part of it, is told from another."""
     return hashlib.sha256(text).hexdigest()[:16]
+
+
+def _by_name(own: Iterable[TenantSettings], others: Iterable[TenantSettings] = ()) -> tuple[TenantSettings, ...]:
+    return tuple(sorted((*own, *others), key=lambda tenant: tenant.name))
+
+
+def _shared_by(config: PoolConfig, own: Iterable[TenantSettings], others: Iterable[TenantSettings] = ()) -> PoolConfig:
+    """The same for some of its tenants, who go together as all of them do."""
+    return config.model_copy(update={"tenants": _by_name(own, others)})
+
+
+def _packed(config: PoolConfig) -> Packed:
+    text = dump(config).encode()
+    return Packed(config, digest(text), gzip.compress(text, mtime=0))
+
+
+def _too_large(packed: Packed) -> ConfigTooLarge:
+    tenants = packed.config.tenants
+    return ConfigTooLarge(
+        f"The configuration has {len(packed.compressed):,} bytes, and only {MOST_BYTES:,} fit into a Secret: the last "
+        f"one that did stays in force. Remove TenantWeights or keys ({len(tenants):,} tenants, "
+        f"{sum(len(tenant.keys) for tenant in tenants):,} keys), or divide the pool."
+    )
 
 
 def _fields(pool: FairPool, references: References) -> dict[str, Any]:

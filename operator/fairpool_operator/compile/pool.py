@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from fairpool_gateway.config import TenantSettings
 from fairpool_operator.compile.compiled import Compiled, Event, PoolStatus, Refusal, TenantStatus
 from fairpool_operator.compile.config import Packed, configured, settings_of
 from fairpool_operator.compile.events import events
@@ -28,7 +29,7 @@ from fairpool_operator.compile.tenant_status import (
     with_unread_pool,
     without_pool,
 )
-from fairpool_operator.compile.tenants import Judged, judge
+from fairpool_operator.compile.tenants import Judged, judge, left_out
 from fairpool_operator.compile.unread import unread_pool, unread_weight
 from fairpool_operator.compile.wanted import kinds_of, removals_of, wanted
 from fairpool_operator.errors import ObjectRefused, Refused
@@ -53,6 +54,8 @@ def _with_pool(pool: FairPool, view: View, settings: Settings, now: datetime) ->
     references = resolve(pool, view)
     judged = judge(pool, view, settings, now)
     packed, refused = _packed(pool, references, judged)
+    if packed is not None:
+        judged = left_out(judged, pool, packed.config.tenants)
     owners = ownership(pool, view)
     is_leaving = pool.metadata.deletion_timestamp is not None
     facts = Facts(
@@ -87,9 +90,20 @@ def _packed(pool: FairPool, references: References, judged: Sequence[Judged]) ->
         return None, None
     try:
         fields = settings_of(pool, references)
-        return configured(fields, (each.settings for each in judged if each.settings is not None)), None
+        return configured(fields, *_own_and_others(pool, judged)), None
     except Refused as refused:
         return None, refused
+
+
+def _own_and_others(pool: FairPool, judged: Sequence[Judged]) -> tuple[list[TenantSettings], list[TenantSettings]]:
+    """The tenants of the pool's own namespace, and those of all others, each in the order in which they come first."""
+    home = pool.metadata.namespace
+    own: list[TenantSettings] = []
+    others: list[TenantSettings] = []
+    for each in judged:
+        if each.settings is not None:
+            (own if each.resource.metadata.namespace == home else others).append(each.settings)
+    return own, others
 
 
 def _rejected(view: View) -> ObjectRefused | None:

@@ -16,6 +16,7 @@ from fairpool_operator.compile.gateways import endpoints_finding, gateway_findin
 from fairpool_operator.compile.objects import url_of
 from fairpool_operator.compile.references import References
 from fairpool_operator.compile.tenants import Judged
+from fairpool_operator.errors import ConfigTooLarge
 from fairpool_operator.resources import (
     EndpointCounts,
     FairPool,
@@ -33,9 +34,11 @@ _NEEDED = (ACCEPTED, RESOLVED, GATEWAY, PROGRAMMED)
 def pool_status(pool: FairPool, view: View, facts: Facts, tenants: Iterable[Judged], now: datetime) -> FairPoolStatus:
     """What is to be said about the pool."""
     report = live_report(pool, view)
+    tenants = tuple(tenants)
     shares = [judged.settings.weight or 0 for judged in tenants if judged.settings is not None]
+    left_out = sum(isinstance(judged.refused, ConfigTooLarge) for judged in tenants)
     found = (
-        _accepted(facts, len(shares)),
+        _accepted(facts, len(shares), left_out),
         _resolved(facts.references),
         endpoints_finding(report),
         gateway_finding(
@@ -61,12 +64,13 @@ def pool_status(pool: FairPool, view: View, facts: Facts, tenants: Iterable[Judg
     )
 
 
-def _accepted(facts: Facts, tenants: int) -> Finding:
+def _accepted(facts: Facts, tenants: int, left_out: int) -> Finding:
     refused = facts.refused or facts.taken or facts.rejected
     if refused is not None:
         return Finding(ACCEPTED, holds=False, reason=refused.reason, message=str(refused))
     share = "1 tenant shares" if tenants == 1 else f"{tenants} tenants share"
-    return Finding(ACCEPTED, holds=True, reason="Accepted", message=f"{share} the pool.")
+    beyond = f" {left_out} more, of other namespaces, have no room in its configuration: divide it." if left_out else ""
+    return Finding(ACCEPTED, holds=True, reason="Accepted", message=f"{share} the pool.{beyond}")
 
 
 def _resolved(references: References) -> Finding:

@@ -3,20 +3,20 @@
 What always holds: no TenantWeight can harm one of the pool's own namespace, nor one that is older, unless it is of that
 namespace itself. Two for one tenant, or two with one key: the first by that order has it, the other is told so. From
 another namespace a tenant needs the pool's consent, and its weight is capped by the pool; its name begins with its
-namespace, so it can be taken for nobody else.
+namespace, so it can be taken for nobody else; where not all fit, the last of those from other namespaces are left out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from fairpool_gateway.config import OwnQueueSettings, TenantSettings, may_name_a_tenant
 from fairpool_gateway.config.quantities import format_instant, format_size
 from fairpool_operator.compile.keys import NO_KEYS, Keys, keys_of
 from fairpool_operator.compile.settings import Settings
-from fairpool_operator.errors import Conflicted, Invalid, NotAllowed, Refused
+from fairpool_operator.errors import ConfigTooLarge, Conflicted, Invalid, NotAllowed, Refused
 from fairpool_operator.resources import FairPool, TenantWeight
 from fairpool_operator.view import View
 
@@ -60,6 +60,23 @@ def judge(pool: FairPool, view: View, settings: Settings, now: datetime) -> tupl
         taken.update({key.digest: _name(weight) for key in found.keys.settings})
         judged.append(found)
     return tuple(judged)
+
+
+def left_out(judged: Iterable[Judged], pool: FairPool, kept: Iterable[TenantSettings]) -> tuple[Judged, ...]:
+    """The same, where only some of the tenants have found room in the pool's configuration."""
+    names = {each.name for each in kept}
+    full = ConfigTooLarge(
+        f"The configuration of pool {pool.metadata.namespace}/{pool.metadata.name} is full: one Secret does not hold "
+        "all of its tenants, and those of other namespaces are left out, the newest first. Remove keys or "
+        "TenantWeights that nobody needs, or ask those who run the pool to divide it.",
+        "poolRef",
+    )
+    return tuple(
+        each
+        if each.settings is None or each.settings.name in names
+        else replace(each, settings=None, refused=full, keys=NO_KEYS, notes=())
+        for each in judged
+    )
 
 
 def _consents(pool: FairPool, weight: TenantWeight, view: View, settings: Settings) -> None:

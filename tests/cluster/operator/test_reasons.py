@@ -8,13 +8,13 @@ import inspect
 import pkgutil
 
 import pytest
-from support.cluster.client import FAIR_POOL, TENANT_WEIGHT, Refused
+from support.cluster.client import FAIR_POOL, SECRET, TENANT_WEIGHT, Refused
 from support.cluster.definitions import definitions, dry_run, fair_pool, install, tenant_weight
 from support.cluster.namespaces import new_namespace
-from support.cluster.operating import Operator, install_operator
+from support.cluster.operating import Operator, config_in, install_operator
 from support.cluster.resources import by_secret, condition, digest, key_secret
 from support.cluster.serving import deployed, gateway_pod, report
-from support.cluster.waiting import eventually_all
+from support.cluster.waiting import eventually, eventually_all
 from support.resources import SMALLEST
 
 import fairpool_operator
@@ -67,7 +67,12 @@ WEIGHTS = {
     ("large-0", "Programmed", "False", "ConfigTooLarge"),
     ("proxied", "Programmed", "False", "SecretNotFound"),
 }
-FROM_ANOTHER_NAMESPACE = {("stranger", "Accepted", "False", "NotAllowed")}
+FROM_ANOTHER_NAMESPACE = {
+    ("stranger", "Accepted", "False", "NotAllowed"),
+    ("crowd-0", "Accepted", "True", "Accepted"),
+    ("crowd-5", "Accepted", "False", "ConfigTooLarge"),
+    ("crowd-5", "Programmed", "False", "NotAccepted"),
+}
 OF_OTHER_DEFINITIONS = {
     ("heavy", "Accepted", "False", "Unreadable"),
     ("neither", "ResolvedRefs", "False", "Invalid"),
@@ -116,6 +121,11 @@ def key(value, **more):
     return {"name": "k", "digest": digest(value), **more}
 
 
+def many_keys(number):
+    """As many as one tenant may have, and as nobody else has."""
+    return [{"name": f"k{each}", "digest": digest(f"{number}-{each}")} for each in range(16)]
+
+
 def documents(namespace):
     """All that people would make; what is named first is the older."""
     service = {"apiVersion": "v1", "kind": "Service", "spec": {"ports": [{"port": 9}]}}
@@ -131,6 +141,7 @@ def documents(namespace):
         "spaced": credential("engine"),
         "large": {},
         "closed": {},
+        "crowded": {"allowedTenants": {"namespaces": {"from": "All"}}},
     }
     for name in sorted({name for name, *_ in POOLS} | specs.keys()):
         yield fair_pool(namespace, name, **specs.get(name, {}))
@@ -146,8 +157,7 @@ def documents(namespace):
         "proxied": of_pool("proxied"),
     }
     for number in range(6):
-        keys = [{"name": f"k{each}", "digest": digest(f"{number}-{each}")} for each in range(16)]
-        weights[f"large-{number}"] = of_pool("large", apiKeys=keys)
+        weights[f"large-{number}"] = of_pool("large", apiKeys=many_keys(number))
     for name, spec in weights.items():
         yield tenant_weight(namespace, name, **spec)
 
@@ -225,7 +235,14 @@ async def test_every_condition_is_said_with_its_reason(small_operator, admin, na
     async with new_namespace(admin, "team") as team:
         of_another = {"poolRef": {"name": "closed", "namespace": namespace}}
         await admin.create(tenant_weight(team, "stranger", **of_another))
+        for number in range(6):
+            pool = {"poolRef": {"name": "crowded", "namespace": namespace}}
+            await admin.create(tenant_weight(team, f"crowd-{number}", apiKeys=many_keys(number), **pool))
         await says_all(admin, TENANT_WEIGHT, team, FROM_ANOTHER_NAMESPACE)
+        await admin.create(tenant_weight(namespace, "home", **of_pool("crowded", suspend=True)))
+        await eventually(
+            admin, SECRET, "crowded-fairpool-config", namespace, lambda found: config_in(found).suspended() == {"home"}
+        )
     async with other_definitions(admin, namespace):
         await admin.create(tenant_weight(namespace, "heavy", weight=5000, **of_pool("new")))
         await admin.create(tenant_weight(namespace, "neither", **of_pool("new", apiKeys=[{"name": "k"}])))
