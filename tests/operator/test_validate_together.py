@@ -100,6 +100,14 @@ class TestWhatTheFilesDoNotShow:
         assert len(told(report(pool, tenant))) == errors
         assert told(report(pool, tenant), Severity.WARNING) == []
 
+    def test_is_the_name_of_a_namespace_whatever_its_label_says_in_the_file(self):
+        selector = {"matchLabels": {"kubernetes.io/metadata.name": "team"}}
+        pool = fair_pool("default", allowedTenants={"namespaces": {"from": "Selector", "selector": selector}})
+        tenant = tenant_weight("team", poolRef={"name": "llama", "namespace": "default"})
+        labels = {"kubernetes.io/metadata.name": "other"}
+        other = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team", "labels": labels}}
+        assert report(pool, tenant, other).findings == ()
+
     def test_is_nothing_of_a_pool_that_is_refused_itself(self):
         found = report(fair_pool("default", defaultWeight=0), tenant_weight("default"))
         assert [each.kind for each in found.findings] == ["FairPool"]
@@ -119,6 +127,24 @@ class TestAResource:
         assert told(found, Severity.WARNING) == [("FairPool", "llama", "")]
         assert told(found) == []
         assert "is at pool.yaml:1 too" in found.findings[0].message
+
+    @pytest.mark.parametrize("resource", [secret(labels={}), secret(stringData={"api-key": "sk"}), TEAM])
+    def test_of_another_kind_that_is_there_twice_is_told_too(self, resource):
+        found = report(resource, resource)
+        assert told(found, Severity.WARNING) == [(resource["kind"], resource["metadata"]["name"], "")]
+        assert told(found) == []
+
+    def test_of_the_same_name_elsewhere_is_another(self):
+        assert report(secret(labels={}), secret(labels={}, namespace="team")).findings == ()
+
+    def test_whose_name_the_server_makes_is_there_once_each_time(self):
+        unnamed = tenant_weight("default", "")
+        unnamed["metadata"] = {"generateName": "search-"}
+        found = report(
+            fair_pool("default"), *({**unnamed, "spec": {**unnamed["spec"], "tenantName": of}} for of in "aab")
+        )
+        assert told(found, Severity.WARNING) == []
+        assert [each.path for each in found.findings] == ["spec.tenantName"]
 
     def test_without_a_namespace_is_in_the_one_that_was_asked_for(self):
         text = "apiVersion: fairpool.dev/v1alpha1\nkind: TenantWeight\nmetadata: {name: a}\nspec: {weight: 0}\n"

@@ -15,6 +15,7 @@ from fairpool_operator.validate.metadata import check_types
 from fairpool_operator.validate.quantities import is_cidr, is_ip, quantity
 from fairpool_operator.validate.rules import check_rules, matches
 from fairpool_operator.validate.server import check
+from fairpool_operator.validate.shape import as_stored
 from fairpool_operator.validate.values import FORMATS, KEYWORDS, check_values
 
 SCHEMAS = [schema_of(definition) for definition in definitions().values()]
@@ -148,6 +149,38 @@ class TestAddresses:
     )
     def test_have_ranges_that_are_none(self, text):
         assert not is_cidr(text)
+
+
+class TestWholeNumbers:
+    WRONG_TYPE = 'Invalid value: "number": a in body must be of type integer: "number"'
+    NOT_WHOLE = 'Invalid value: "": Checked value must be of type integer (default format) in a'
+
+    @pytest.mark.parametrize(
+        ("value", "told"),
+        [
+            (2.5, [WRONG_TYPE, NOT_WHOLE]),
+            (2.0**53 - 1, []),
+            (2.0**53, [WRONG_TYPE]),
+            (-(2.0**53), [WRONG_TYPE]),
+            (2.0**63, [WRONG_TYPE, NOT_WHOLE]),
+        ],
+    )
+    def test_are_those_that_a_float_holds_exactly(self, value, told):
+        assert [each.message for each in check_values({"type": "integer"}, value, matches, ("a",))] == told
+
+
+class TestNulls:
+    @pytest.mark.parametrize(
+        ("schema", "kept"),
+        [
+            ({"type": "integer"}, {}),
+            ({"type": "integer", "nullable": True}, {"a": None}),
+            ({"type": "integer", "default": 7}, {"a": 7}),
+            ({"type": "integer", "nullable": True, "default": 7}, {"a": None}),
+        ],
+    )
+    def test_are_nothing_but_where_they_may_be(self, schema, kept):
+        assert as_stored({"type": "object", "properties": {"a": schema}}, {"a": None}) == kept
 
 
 class TestNothing:

@@ -36,6 +36,7 @@ class _Validation:
         self._around = Surroundings()
         self._found: list[Finding] = []
         self._documents: dict[_Known, Document] = {}
+        self._generated = 0
 
     def report(self, manifests: Manifests, now: datetime) -> Report:
         self._found += [
@@ -59,8 +60,10 @@ class _Validation:
         if (document.api_version, document.kind) == ("v1", "Secret"):
             for path, why in self._around.add_secret(document.object, self._namespace):
                 self._tell(document, Severity.ERROR, path, why)
+            self._once(document, _known("Secret", self._with_namespace(document.object)))
         elif (document.api_version, document.kind) == ("v1", "Namespace"):
             self._around.add_namespace(document.object)
+            self._once(document, ("Namespace", "", _known("Namespace", document.object)[2]))
 
     def _resource(self, document: Document) -> None:
         if (mistaken := mistake(document)) is not None:
@@ -75,13 +78,19 @@ class _Validation:
             if document.kind == "FairPool":
                 self._around.unusable_pools.add(PoolKey(*_known(document.kind, resource)[1:]))
             return
-        known = _known(document.kind, stored)
-        if known in self._documents:
+        if not resource["metadata"].get("name"):
+            self._generated += 1
+            stored["metadata"]["name"] = name_of(resource["metadata"], self._generated)
+        self._once(document, _known(document.kind, stored))
+        self._around.add(stored)
+
+    def _once(self, document: Document, known: _Known) -> None:
+        """Know where a resource is, and tell of one that is somewhere else too."""
+        if known in self._documents and known[2]:
             before = self._documents[known]
             place = f"{before.file}:{before.line()}"
             self._tell(document, Severity.WARNING, (), f"is at {place} too: whichever is applied last counts")
         self._documents[known] = document
-        self._around.add(stored)
 
     def _with_namespace(self, resource: Mapping[str, Any]) -> Mapping[str, Any]:
         metadata = resource.get("metadata")

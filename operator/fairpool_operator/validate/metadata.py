@@ -61,8 +61,6 @@ _KEY_IN_WORDS: Final = (
     "it or not"
 )
 _MOST_BYTES_OF_ANNOTATIONS: Final = 256 * 1024
-_RANDOM: Final = "00000"
-"""Stands for the characters that the server puts behind a generateName."""
 
 
 def unknown_metadata(metadata: Any) -> Iterator[Steps]:
@@ -96,10 +94,10 @@ def check_metadata(metadata: Mapping[str, Any]) -> Iterator[Cause]:
     yield from _owners(metadata.get("ownerReferences") or ())
 
 
-def name_of(metadata: Mapping[str, Any]) -> str:
-    """What the resource is called, or would be."""
+def name_of(metadata: Mapping[str, Any], number: int = 0) -> str:
+    """What the resource is called, or would be; `number` stands for what the server puts behind a generateName."""
     generated: str = metadata.get("generateName") or ""
-    return metadata.get("name") or (generated and generated[:58] + _RANDOM)
+    return metadata.get("name") or (generated and f"{generated[:58]}{number:05}")
 
 
 def _names(metadata: Mapping[str, Any]) -> Iterator[Cause]:

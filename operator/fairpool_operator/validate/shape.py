@@ -45,7 +45,7 @@ def _pruned(schema: Schema, value: Any, *, is_resource: bool = False) -> Any:
                 kept[name] = item
                 continue
             inner = _schema_of(schema, name)
-            if inner is None or (item is None and not inner.get("nullable") and "default" not in inner):
+            if inner is None or (item is None and not inner.get("nullable")):
                 continue
             kept[name] = _pruned(inner, item)
         return kept
@@ -58,7 +58,7 @@ def _defaulted(schema: Schema, value: Any) -> Any:
     if isinstance(value, dict):
         filled = dict(value)
         for name, inner in schema.get("properties", {}).items():
-            if "default" in inner and (name not in filled or _is_null(inner, filled[name])):
+            if "default" in inner and name not in filled:
                 filled[name] = copy.deepcopy(inner["default"])
         for name, item in filled.items():
             inner = _schema_of(schema, name)
@@ -73,7 +73,3 @@ def _defaulted(schema: Schema, value: Any) -> Any:
 def _schema_of(schema: Schema, name: str) -> Schema | None:
     found: Schema | None = schema.get("properties", {}).get(name, schema.get("additionalProperties"))
     return found
-
-
-def _is_null(schema: Schema, value: Any) -> bool:
-    return value is None and not schema.get("nullable")
