@@ -55,6 +55,10 @@ def _events(subject: str, workload: Workload) -> Figure:
     return lambda found: found.by[subject, workload.name].cpu_per_events
 
 
+def _requests(subject: str, workload: Workload) -> Figure:
+    return lambda found: found.by[subject, workload.name].cpu_per_request
+
+
 def _added(subject: str, figure: Callable[[Seen], float]) -> Figure:
     """Beyond what the endpoint itself takes; at least a microsecond, lest noise divide by nothing."""
     through, direct = (_seen(name, workloads.STEADY, figure) for name in (subject, DIRECT))
@@ -117,13 +121,19 @@ GOALS: Final = (
 
 GUARDED: Final = {
     "requests/s at 64 connections, of nginx's": (_ratio(_rate(GATEWAY.name, _A), _rate(NGINX.name, _A)), True),
-    "added p50 at 2,000 requests/s, of nginx's": (_added_ratio(lambda seen: seen.latency.p50), False),
+    "processor time per request at 64 connections, of nginx's": (
+        _ratio(_requests(GATEWAY.name, _A), _requests(NGINX.name, _A)),
+        False,
+    ),
     "processor time per event at 200 streams, of nginx's": (
         _ratio(_events(GATEWAY.name, workloads.STREAMS), _events(NGINX.name, workloads.STREAMS)),
         False,
     ),
 }
-"""What `make bench-quick` compares with what was recorded: each figure, and whether more of it is better."""
+"""What `make bench-quick` compares with what was recorded: each figure, and whether more of it is better.
+
+No latency is among them: beside others on the same cores it tells more of those than of the gateway.
+"""
 
 
 def reached(results: Results) -> Iterator[tuple[Goal, Spread | None]]:

@@ -64,6 +64,11 @@ class Measured(msgspec.Struct, frozen=True):
     memory: int
 
     @property
+    def cpu_per_request(self) -> float:
+        """Processor seconds for each request that was answered."""
+        return self.cpu_seconds / self.seen.answered
+
+    @property
     def cpu_per_events(self) -> float:
         """Processor seconds for each 100,000 events."""
         return self.cpu_seconds / self.seen.events * PER_EVENTS

@@ -1,17 +1,17 @@
-"""Results as tables that fit 80 columns: of each figure the median over the rounds, the least and the greatest."""
+"""Results as tables that fit 80 columns: medians over the rounds, and for what is judged by them their range too."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Literal
 
 from rich import box
 from rich.table import Table
 
 from fairpool_lab.bench import guard
-from fairpool_lab.bench.goals import reached
-from fairpool_lab.bench.results import Measured, Results, Spread, Times
+from fairpool_lab.bench.goals import GUARDED, reached
+from fairpool_lab.bench.results import Measured, Results, Spread, Times, spread
 from fairpool_lab.bench.workloads import Kind, Workload
 
 
@@ -35,13 +35,14 @@ def _milliseconds(times: Times, part: Literal["p50", "p99"]) -> float | None:
 RATE = Column("requests/s", lambda each: each.seen.per_second)
 P50 = Column("p50, ms", lambda each: _milliseconds(each.seen.latency, "p50"))
 P99 = Column("p99, ms", lambda each: _milliseconds(each.seen.latency, "p99"))
+CPU_EACH = Column("CPU µs,\neach", lambda each: each.cpu_per_request * 1e6 if each.seen.answered else None)
 CPU = Column("CPU s, of\n100k ev.", lambda each: each.cpu_per_events if each.seen.events else None)
 LATE50 = Column("late\np50, ms", lambda each: _milliseconds(each.seen.event_lateness, "p50"))
 LATE99 = Column("late\np99, ms", lambda each: _milliseconds(each.seen.event_lateness, "p99"))
 FIRST = Column("first byte\np99, ms", lambda each: _milliseconds(each.seen.first_byte, "p99"))
 MEMORY = Column("memory,\nMiB", lambda each: each.memory / (1 << 20))
 
-COLUMNS = {Kind.WHOLE: (RATE, P50, P99, MEMORY), Kind.STREAM: (CPU, LATE50, LATE99, FIRST, MEMORY)}
+COLUMNS = {Kind.WHOLE: (RATE, P50, P99, CPU_EACH, MEMORY), Kind.STREAM: (CPU, LATE50, LATE99, FIRST, MEMORY)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,18 +102,20 @@ def goals(results: Results) -> Table:
             shown.add_row(goal.says, "not measured", "", "", bound, "")
             continue
         met = goal.met(over.median)
-        cells = [f"{value:.2f}" for value in (over.median, over.least, over.greatest)]
+        cells = [f"{value:.2f}" for value in astuple(over)]
         shown.add_row(goal.says, *cells, bound, "met" if met else "missed", style="" if met else "red")
     return shown
 
 
 def ratios(results: Results) -> Table:
     """The guarded ratios beside the recorded ones."""
-    recorded = guard.read()
+    recorded, rounds = guard.read(), list(results.rounds())
     shown = Table(box=box.SIMPLE_HEAD, pad_edge=False, title="Ratios", title_justify="left")
     shown.add_column("", overflow="fold")
-    for column in ("measured", "recorded"):
+    for column in ("median", "least", "greatest", "recorded"):
         shown.add_column(column, justify="right", no_wrap=True)
-    for name, value in guard.ratios(results).items():
-        shown.add_row(name, f"{value:.3f}", f"{recorded[name]:.3f}" if name in recorded else "not yet")
+    for name, (figure, _) in GUARDED.items():
+        over = spread(rounds, figure)
+        cells = [f"{value:.3f}" for value in astuple(over)] if over else ["not measured", "", ""]
+        shown.add_row(name, *cells, f"{recorded[name]:.3f}" if name in recorded else "not yet")
     return shown

@@ -60,7 +60,7 @@ class TestTables:
             for number in (1, 2, 3)
         )
         row = next(line for line in printed(shown.table(found, workloads.SIXTY_FOUR)) if "direct" in line)
-        assert row.split() == ["direct", "1,170,002", "10.0", "1,000", "1,024"]
+        assert row.split() == ["direct", "1,170,002", "10.0", "1,000", "5,000", "1,024"]
 
     def test_of_streams_the_cost_and_the_lateness_of_events(self):
         late = seen(events=50_000, lateness=1_500.0)
