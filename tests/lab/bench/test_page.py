@@ -30,10 +30,8 @@ class TestThePage:
     def test_it_has_each_figure_its_range_and_what_was_left_out(self, tmp_path):
         page.write(run(), tmp_path / "performance.md")
         text = (tmp_path / "performance.md").read_text()
-        assert (
-            "| nginx | 2,000 (1,000 to 3,000) | 0.800 (0.800 to 0.800) | 3.00 (3.00 to 3.00) | 5,000 (5,000 to 5,000) | 1,024 "
-            in text
-        )
+        row = ["2,000 (1,000 to 3,000)", "0.800 (0.800 to 0.800)", "3.00 (3.00 to 3.00)", "5,000 (5,000 to 5,000)"]
+        assert f"| nginx | {' | '.join(row)} | 1,024 " in text
         assert "| fairpool | 1.50 (1.50 to 1.50) | 0.700 (0.700 to 0.700) | 0.700 (0.700 to 0.700) |" in text
         assert "envoy is left out: there is no package for this machine" in text
         assert "in 3 interleaved rounds" in text
