@@ -1,7 +1,8 @@
 """Every pool that is served here: which there are, on which ports, and what becomes of all if one fails.
 
 What always holds: a pool keeps its ports for as long as it is there; one that leaves finishes what it runs while the
-others serve on; and what ends by itself ends everything, so that nobody takes half for the whole.
+others serve on and are edited, also where it is to come back; and what ends by itself ends everything, so that nobody
+takes half for the whole.
 """
 
 from __future__ import annotations
@@ -37,22 +38,32 @@ class Pools:
         self._pools: dict[PoolKey, Pool] = {}
         self._numbers: dict[PoolKey, int] = {}
         self._leaving: dict[PoolKey, tuple[Pool, asyncio.Task[None]]] = {}
+        self._left = asyncio.Event()
         self._failed = asyncio.Event()
         self._failure: LabError | None = None
 
     async def meet(self, wanted: Mapping[PoolKey, Local]) -> None:
-        """Have these pools and no others; returns once they are as they are wanted."""
+        """Have these pools and no others; returns once they are as they are wanted, but for those that still leave."""
         for key in self._pools.keys() - wanted.keys():
             pool = self._pools.pop(key)
             self._leaving[key] = pool, asyncio.create_task(self._leave(key, pool))
-        for key, local in wanted.items():
-            if key not in self._pools:
-                await self._gone(key)
-                files, ports = self._files.of(key), self._ports(key)
-                self._pools[key] = Pool(files, ports, self._drain_seconds, self._say, self._fail)
-            self._pools[key].want(local)
-        for key in wanted:
+        for key in (each for each in wanted if each not in self._pools and each not in self._leaving):
+            files, ports = self._files.of(key), self._ports(key)
+            self._pools[key] = Pool(files, ports, self._drain_seconds, self._say, self._fail)
+        there = [key for key in wanted if key in self._pools]
+        for key in there:
+            self._pools[key].want(wanted[key])
+        for key in there:
             await self._pools[key].settled()
+
+    async def one_has_left(self) -> None:
+        """Wait until a pool is gone; where it is wanted again, it can be had from then on."""
+        await self._left.wait()
+        self._left.clear()
+
+    def leaves(self, key: PoolKey) -> bool:
+        """Whether a pool of this name still finishes what it runs, and is none any more."""
+        return key in self._leaving
 
     def served(self, key: PoolKey) -> Served | None:
         """Where a pool is served, if it is."""
@@ -100,11 +111,7 @@ class Pools:
     async def _leave(self, key: PoolKey, pool: Pool) -> None:
         await pool.end()
         del self._numbers[key], self._leaving[key]
-
-    async def _gone(self, key: PoolKey) -> None:
-        """Wait for the end of what served a pool of this name before."""
-        if key in self._leaving:
-            await self._leaving[key][1]
+        self._left.set()
 
     def _fail(self, failure: LabError) -> None:
         self._failure = self._failure or failure

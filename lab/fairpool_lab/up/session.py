@@ -98,23 +98,26 @@ class Session:
         followed = Followed(self._options.paths, contents) if self._options.follows else None
         while True:
             try:
-                edited = await self._until_something_changes(followed)
-            except CannotStart as problem:
-                self._say(f"{problem}: everything stays as it is")
-            else:
+                edited = await self._until_something_changes(followed, pools)
                 if edited is not None:
                     await self._take(edited)
-                await self._go_on(pools, files)
+            except CannotStart as problem:
+                self._say(f"{problem}: everything stays as it is")
+            await self._go_on(pools, files)
 
-    async def _until_something_changes(self, followed: Followed | None) -> Contents | None:
-        """Wait for an edit, which is returned, or for the moment at which a key ends."""
+    async def _until_something_changes(self, followed: Followed | None, pools: Pools) -> Contents | None:
+        """Wait for an edit, which is returned, for the moment at which a key ends, or for a pool that left."""
         moments = [local.changes_at for local in self._decided.values() if local.changes_at is not None]
         seconds = (min(moments) - datetime.now(UTC)).total_seconds() if moments else None
+        left = asyncio.create_task(pools.one_has_left())
+        edit = asyncio.create_task(followed.changed()) if followed is not None else None
+        waiting = [left] if edit is None else [left, edit]
         try:
-            async with asyncio.timeout(seconds):
-                return await (followed.changed() if followed is not None else asyncio.Future())
-        except TimeoutError:
-            return None
+            await asyncio.wait(waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+            return edit.result() if edit is not None and edit.done() else None
+        finally:
+            for each in waiting:
+                each.cancel()
 
     async def _begin(self, contents: Contents, pools: Pools, files: State) -> None:
         await self._take(contents)
@@ -161,7 +164,10 @@ class Session:
         self._decided = decided
         await pools.meet({key: local for key, local in decided.items() if local.place is not None})
         self._lines = {
-            key: [*pool_lines(local, pools.served(key), files.of(key).directory), *tenant_lines(local)]
+            key: [
+                *pool_lines(local, pools.served(key), files.of(key).directory, pools.leaves(key)),
+                *tenant_lines(local),
+            ]
             for key, local in decided.items()
         }
 

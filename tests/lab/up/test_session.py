@@ -205,7 +205,30 @@ class TestEdits:
             (place.directory / "third.yaml").unlink()
             place.up.says(r"^Pool default/third is gone", after=so_far)
             assert staying() == []
+        keys = Path(place.up.says(r"^  files +(\S+third)$", after=so_far)[1]) / "keys"
+        eventually(lambda: not keys.exists())
         assert place.completion(MINI, place.up.url("default/mini")).choices
+
+    def test_a_pool_that_goes_and_comes_back_finishes_what_it_runs_and_delays_no_edit_of_another(self, place):
+        so_far = len(place.up.said)
+        third = pool("third"), weight("batch", of="third")
+        place.write("third", *third)
+        url = place.up.says(r"^Pool default/third, in \S+: (http\S+)$", after=so_far)[1]
+        stream = place.completion(BATCH, url, max_tokens=16_000, stream=True)
+        next(stream)
+        (place.directory / "third.yaml").unlink()
+        place.up.says(r"^Pool default/third is gone", after=so_far)
+        so_far = len(place.up.said)
+        place.write("third", *third)
+        place.up.says(r"^Pool default/third, in \S+: not served$", after=so_far)
+        place.up.says(r"^  what it ran before is being finished: it is served again after that$", after=so_far)
+        place.write("llama", pool(models=["large"]), weight("search", weight=250))
+        eventually(lambda: place.weights()["search"] == 250)
+        next(stream)
+        stream.close()
+        url = place.up.says(r"^Pool default/third, in \S+: (http\S+)$", after=so_far)[1]
+        assert place.completion(BATCH, url).choices
+        (place.directory / "third.yaml").unlink()
 
 
 class TestTheEnd:
