@@ -36,6 +36,15 @@ def test_every_command_explains_itself(arguments, capsys):
     assert capsys.readouterr().out.startswith("usage: fairpool")
 
 
+def test_a_command_without_a_library_that_it_needs_says_how_to_get_it():
+    without = (
+        "import sys; sys.modules['rich'] = None; from fairpool_lab.cli import main; sys.exit(main(['lab', 'list']))"
+    )
+    ran = subprocess.run([sys.executable, "-c", without], capture_output=True, text=True, timeout=60, check=False)
+    said = "fairpool: this needs the library rich: pip install '.[lab]' in a checkout\n"
+    assert (ran.returncode, ran.stdout, ran.stderr) == (2, "", said)
+
+
 @pytest.mark.parametrize("out", ["taken", "taken/below"])
 def test_a_place_that_cannot_be_written_to_ends_the_demonstration_before_it_starts(tmp_path, out, capsys):
     (tmp_path / "taken").write_text("a file")

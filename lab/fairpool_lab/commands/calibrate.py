@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import Final
 
 from fairpool_lab.commands import comparing
-
-HELP: Final = "propose what tokens weigh and what estimates costs, from a trace"
+from fairpool_lab.comparison import proposal, setup
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -25,9 +23,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Fit, try, and propose."""
-    # Here, for what fits and simulates takes a while to load, and other commands need none of it.
-    from fairpool_lab.comparison import proposal, setup  # noqa: PLC0415
-
     path, trace, _, engine = comparing.demand_of(options)
     chosen = setup.Setup(
         trace=trace,

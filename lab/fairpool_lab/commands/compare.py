@@ -7,11 +7,10 @@ that was given cannot be used.
 from __future__ import annotations
 
 import argparse
-from typing import Final
 
 from fairpool_lab.commands import comparing
-
-HELP: Final = "set every policy side by side on one trace"
+from fairpool_lab.comparison import tables
+from fairpool_lab.policies import POLICIES
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -22,10 +21,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run all, measure, and print one table."""
-    # Here, for the policies and tables take a while to load, and other commands need none.
-    from fairpool_lab.comparison import tables  # noqa: PLC0415
-    from fairpool_lab.policies import POLICIES  # noqa: PLC0415
-
     performed = comparing.perform(options, tuple(POLICIES))
     if performed is not None:
         performed.console.print(performed.about, markup=False)

@@ -10,14 +10,15 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-if TYPE_CHECKING:  # loaded by who needs them, for it takes a while
-    from rich.console import Console
+from rich.console import Console
 
-    from fairpool_lab.comparison.engines import Chosen
-    from fairpool_lab.comparison.outcome import Outcome
-    from fairpool_lab.traces import Trace
+from fairpool_lab import report, traces
+from fairpool_lab.comparison import demand, engines, runs, setup
+from fairpool_lab.comparison.engines import Chosen
+from fairpool_lab.comparison.outcome import Outcome
+from fairpool_lab.traces import Trace
 
 _PLAIN_WIDTH = 160
 """Columns, where the output is no terminal that has a width."""
@@ -94,10 +95,6 @@ def add_pool(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
 
 def demand_of(options: argparse.Namespace) -> Demand:
     """Read the trace, and leave out what does not fit if that is wanted."""
-    # Here, for what reads traces takes a while to load, and other commands need none of it.
-    from fairpool_lab import traces  # noqa: PLC0415
-    from fairpool_lab.comparison import demand, engines, setup  # noqa: PLC0415
-
     path = options.trace or traces.EXCERPT
     engine = engines.named(options.engine)
     whole = demand.read(
@@ -111,18 +108,11 @@ def demand_of(options: argparse.Namespace) -> Demand:
 
 def console() -> Console:
     """Where people read: as wide as their terminal, or wide enough for the tables."""
-    from rich.console import Console  # noqa: PLC0415 - as above
-
     return Console(width=None if sys.stdout.isatty() else _PLAIN_WIDTH, highlight=False)
 
 
 def perform(options: argparse.Namespace, policies: Sequence[str]) -> Performed | None:
     """Run, measure, and write the page if one is wanted; None where all was printed as JSON."""
-    from rich.console import Console  # noqa: PLC0415 - as above
-
-    from fairpool_lab import report  # noqa: PLC0415
-    from fairpool_lab.comparison import runs, setup  # noqa: PLC0415
-
     path, trace, left_out, engine = demand_of(options)
     chosen = setup.Setup(
         trace=trace,

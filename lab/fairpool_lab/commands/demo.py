@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Final
 
-HELP: Final = "real traffic through the real gateway, once in arrival order and once fair"
+from fairpool_lab import traces
+from fairpool_lab.demo import scenario, show
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -23,9 +23,5 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run both orders and compare; returns the exit status."""
-    # Here, for a client and a library for pictures take a second to load, and other commands need neither.
-    from fairpool_lab import traces  # noqa: PLC0415
-    from fairpool_lab.demo import scenario, show  # noqa: PLC0415
-
     chosen = scenario.of_trace(traces.read(traces.EXCERPT))
     return show.demonstrate(chosen, options.out, show.terminal())

@@ -10,19 +10,17 @@ import argparse
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any
 
 import msgspec
+from rich import box
+from rich.console import Console
+from rich.table import Table
 
 from fairpool_gateway.decision_log import Header
 from fairpool_lab import decisions
 from fairpool_lab.errors import LogInvalid
 from fairpool_lab.measures import gap
-
-if TYPE_CHECKING:
-    from rich.table import Table
-
-HELP: Final = "the greatest gap between backlogged tenants against its bound, over every interval of a decision log"
 
 _PLAIN_WIDTH = 160
 """Columns, where the output is no terminal that has a width."""
@@ -42,8 +40,6 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         sys.stdout.write(msgspec.json.encode(report(header, gaps)).decode() + "\n")
     else:
-        from rich.console import Console  # noqa: PLC0415 - here, for `fairpool up` runs where it is not installed
-
         console = Console(width=None if sys.stdout.isatty() else _PLAIN_WIDTH, highlight=False)
         if gaps.pairs and options.pairs > 0:
             console.print(table(header, gaps, options.pairs))
@@ -68,9 +64,6 @@ def verdict(header: Header, gaps: gap.Gaps) -> str:
 
 def table(header: Header, gaps: gap.Gaps, pairs: int) -> Table:
     """The worst pairs, each with its worst gap."""
-    from rich import box  # noqa: PLC0415 - as above
-    from rich.table import Table  # noqa: PLC0415
-
     shown = Table(
         box=box.SIMPLE_HEAD, title=f"{header.pool}: the worst of {len(gaps.pairs)} pairs", title_justify="left"
     )

@@ -6,7 +6,15 @@ import argparse
 import sys
 from typing import Final
 
-HELP: Final = "name the policies, engines, estimators and formats of traces, each with its source"
+import msgspec
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from fairpool_lab import traces
+from fairpool_lab.comparison import engines
+from fairpool_lab.policies import POLICIES
+from fairpool_lab.simulation import ESTIMATORS
 
 EXCERPT_SOURCE: Final = (
     "the default: four minutes of the VTC paper's artifact's trace (github.com/Ying1123/VTC-artifact)"
@@ -24,17 +32,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print them."""
-    # Here, for all that is listed has to be loaded, and other commands need none of it.
-    import msgspec  # noqa: PLC0415
-    from rich import box  # noqa: PLC0415
-    from rich.console import Console  # noqa: PLC0415
-    from rich.table import Table  # noqa: PLC0415
-
-    from fairpool_lab import traces  # noqa: PLC0415
-    from fairpool_lab.comparison import engines  # noqa: PLC0415
-    from fairpool_lab.policies import POLICIES  # noqa: PLC0415
-    from fairpool_lab.simulation import ESTIMATORS  # noqa: PLC0415
-
     lists = {
         "policies": [(listed.usage, listed.source) for listed in POLICIES.values()],
         "engines": list(engines.listed()),

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Final
 
-HELP: Final = "what gateways decided, from their decision logs, as one page with charts"
+from fairpool_lab import decisions, report
+from fairpool_lab.errors import OptionInvalid
+from fairpool_lab.measures.occupancy import occupancy
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -26,11 +27,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Read, measure and write."""
-    # Here, for the measures take a while to load, and other commands need none of them.
-    from fairpool_lab import decisions, report  # noqa: PLC0415
-    from fairpool_lab.errors import OptionInvalid  # noqa: PLC0415
-    from fairpool_lab.measures.occupancy import occupancy  # noqa: PLC0415
-
     if options.slots is not None and options.slots < 1:
         raise OptionInvalid(f"--slots: must be positive, not {options.slots}")
     runs, about = [], []

@@ -7,11 +7,9 @@ The pool is the product's own dispatcher, admission, placement and cost estimate
 from __future__ import annotations
 
 import argparse
-from typing import Final
 
 from fairpool_lab.commands import comparing
-
-HELP: Final = "run a trace under one policy after another, on a simulated pool"
+from fairpool_lab.comparison import tables
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -29,9 +27,6 @@ def run(options: argparse.Namespace) -> int:
     performed = comparing.perform(options, options.policy)
     if performed is None:
         return 0
-    # Here, for tables take a while to load, and other commands need none.
-    from fairpool_lab.comparison import tables  # noqa: PLC0415
-
     performed.console.print(performed.about, markup=False)
     for outcome in performed.outcomes:
         performed.console.print(tables.of_tenants(outcome, performed.console))

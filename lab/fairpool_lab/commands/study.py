@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Final
 
-HELP: Final = "answer a question about orders of requests, as a page with its figures"
+import msgspec
+
+from fairpool_lab import traces
+from fairpool_lab.errors import OutputInvalid
+from fairpool_lab.studies import headline
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -22,12 +25,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Measure, say how it goes, and write."""
-    # Here, for the simulator takes a while to load, and other commands do not need it.
-    import msgspec  # noqa: PLC0415
-
-    from fairpool_lab import traces  # noqa: PLC0415
-    from fairpool_lab.errors import OutputInvalid  # noqa: PLC0415
-    from fairpool_lab.studies import headline  # noqa: PLC0415
 
     def done(figure: headline.Figure) -> None:
         print(f"{figure.slots} slots, {figure.title}: {figure.greatest:.0f} / {figure.mean:.0f}", flush=True)

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Final
 
-from fairpool_lab.errors import MachineLacks, OptionInvalid, ProcessFailed
+from fairpool_lab.errors import OptionInvalid, ProcessFailed
 from fairpool_lab.processes import run as run_processes
-
-HELP: Final = "serve the pools of YAML files on this machine, with no cluster"
+from fairpool_lab.up.endpoints import given
+from fairpool_lab.up.programs import Ports
+from fairpool_lab.up.session import Options, Session
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -71,15 +71,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Serve until a signal comes; returns the exit status."""
-    # Here, for other commands need none of it, and what it needs may not be installed.
-    try:
-        from fairpool_lab.up.endpoints import given  # noqa: PLC0415
-        from fairpool_lab.up.programs import Ports  # noqa: PLC0415
-        from fairpool_lab.up.session import Options, Session  # noqa: PLC0415
-    except ModuleNotFoundError as missing:
-        if missing.name is None or not missing.name.startswith("cel_expr_python"):
-            raise
-        raise MachineLacks("this needs a library for CEL: pip install '.[validate]' in a checkout") from None
     for option, port in (("--port", options.port), ("--admin-port", options.admin_port)):
         if not 0 <= port <= 65_000:
             raise OptionInvalid(f"{option}: must be a number from 0 to 65000")

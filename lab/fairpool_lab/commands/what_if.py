@@ -10,11 +10,12 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import Final
+
+import msgspec
+from rich.console import Console
 
 from fairpool_lab.commands import comparing
-
-HELP: Final = "who gains and who loses by an edit of a pool's files"
+from fairpool_lab.comparison import gains, pools, runs, setup
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -32,12 +33,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run both, and print what becomes of every tenant."""
-    # Here, for what compiles pools and measures runs takes a while to load, and other commands need none of it.
-    import msgspec  # noqa: PLC0415
-    from rich.console import Console  # noqa: PLC0415
-
-    from fairpool_lab.comparison import gains, pools, runs, setup  # noqa: PLC0415
-
     path, trace, _, engine = comparing.demand_of(options)
     outcomes, said = [], []
     for side, paths in (("as it is", options.paths), ("edited", options.edited)):
