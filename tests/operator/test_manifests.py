@@ -145,6 +145,8 @@ class TestProblems:
             (f"a: *{SECRET}\n", 1, "is not YAML: found undefined alias"),
             (f"\n- {SECRET}\n", 2, "is not a resource: it has to be a mapping"),
             ("kind: List\nitems:\n- {}\n- 3\n", 4, "each of items has to be a mapping"),
+            ("kind: List\n", 1, "items of a list has to be one"),
+            ("kind: List\nitems: a\n", 2, "items of a list has to be one"),
             ("a: &a [*a, *a]\n", 1, "nested too deeply"),
             ("a: !!python/name:os.system ''\n", 1, "has a tag that is not for it"),
             ("a: .inf\n", 1, "a number that JSON does not have"),

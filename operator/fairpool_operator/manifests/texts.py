@@ -78,6 +78,9 @@ def _documents(node: yaml.Node, file: Path, first_line: int) -> Iterator[Documen
 def _flattened(document: Document) -> Iterator[Document | Problem]:
     """The resources in a list, such as `kubectl get -o yaml` prints one; or the one resource."""
     items = document.object.get("items")
+    if document.kind == "List" and not isinstance(items, list):
+        yield Problem(document.file, document.line(("items",)), "is not a resource: items of a list has to be one")
+        return
     if not document.kind.endswith("List") or not isinstance(items, list):
         yield document
         return
