@@ -61,7 +61,7 @@ class Stage:
             program = await asyncio.to_thread(subject.program)
             async with self._serving(subject, program) as target:
                 self.targets[subject.name] = target
-                self.about[subject.name] = await asyncio.to_thread(_described, subject, program)
+                self.about[subject.name] = await asyncio.to_thread(described, subject, program)
                 decided.set()
                 await self._over.wait()
         except LabError as error:
@@ -120,7 +120,7 @@ async def staged(
             await asyncio.gather(*keepers)
 
 
-def _described(subject: Subject, program: Path) -> str:
+def described(subject: Subject, program: Path) -> str:
     """What it is, with the version that it tells of itself."""
     if not subject.version:
         return subject.about
