@@ -12,8 +12,11 @@ from support.cluster.waiting import eventually_all, gone
 from support.cluster.whole import new_key
 from support.node.asking import until
 from support.node.installation import NAMESPACE, OPERATOR, rolled_out
-from support.node.load import client_of, load_on, question
+from support.node.load import CLIENTS, client_of, load_on, question
 from support.node.pools import GATEWAY, OWNED, POOL
+
+NOBODY_THERE = {"ConnectError after 0 events", "ConnectTimeout after 0 events"}
+"""How a request is lost that was never sent, for there was no connection."""
 
 AWAY = 30.0
 """Seconds for which the API server is away."""
@@ -131,16 +134,29 @@ class TestKeys:
 
 
 class TestThePool:
-    async def test_that_is_deleted_finishes_what_it_runs_and_then_everything_is_gone(self, serving, kubectl, admin):
-        async with client_of(await serving.url(), serving.keys["search"]) as client:
+    async def test_that_is_deleted_finishes_what_was_sent_and_then_everything_is_gone(
+        self, serving, kubectl, admin, tell
+    ):
+        """Its Service goes at once, so later requests find nobody; those find their answers that had found it."""
+        url = await serving.url()
+        async with load_on(url, serving.keys.values()) as load, client_of(url, serving.keys["search"]) as client:
+            await load.answers(20)
             stream = await client.chat.completions.create(**question(600), stream=True)
             events = aiter(stream)
             await anext(events)
+            deleted = time.monotonic()
             await kubectl("delete", "fairpool", POOL, "-n", serving.namespace)
             for kind in (SERVICE_ACCOUNT, ROLE, ROLE_BINDING, SERVICE, DEPLOYMENT):
                 await gone(admin, kind, OWNED, serving.namespace)
             rest = [event async for event in events]
             assert rest[-1].choices[0].finish_reason == "length"
+            await load.until(lambda account: len(account.lost) >= len(serving.keys) * CLIENTS)
+        tell(f"the pool deleted: {load.account}")
+        before = [end for end in load.account.ends if end.began < deleted]
+        assert before
+        assert not [end for end in before if end.reason or end.lost]
+        assert set(load.account.refused) <= {"503 draining"}
+        assert {lost.partition(":")[0] for lost in load.account.lost} <= NOBODY_THERE
         await gone(admin, SECRET, f"{OWNED}-config", serving.namespace)
         await gone(admin, FAIR_POOL, POOL, serving.namespace)
         nothing = lambda found: not found  # noqa: E731 - a word

@@ -16,15 +16,20 @@ from dataclasses import dataclass, field
 from itertools import pairwise, repeat
 from typing import Any, Final
 
+import httpx
 import openai
 from support.node.engines import MODEL
 
 PATIENCE: Final = 120.0
+CLIENTS: Final = 6
+"""For each key, unless a test says otherwise."""
+
 REASON: Final = "x-fairpool-reason"
 
 Body = dict[str, Any]
 """What one request asks for, as the client takes it."""
 
+_CONNECT: Final = 20.0
 _PAUSE: Final = 0.05
 """Seconds between a refusal and the next request, so that refusals stay countable."""
 
@@ -151,8 +156,9 @@ class Load:
 
 
 def client_of(url: str, key: str) -> openai.AsyncOpenAI:
-    """The official client, which asks once only."""
-    return openai.AsyncOpenAI(base_url=url, api_key=key, max_retries=0, timeout=2 * PATIENCE)
+    """The official client, which asks once only, and soon gives up where nobody answers: as where a Service was."""
+    timeout = httpx.Timeout(2 * PATIENCE, connect=_CONNECT)
+    return openai.AsyncOpenAI(base_url=url, api_key=key, max_retries=0, timeout=timeout)
 
 
 def question(tokens: int, words: int = 5, **more: Any) -> Body:
@@ -164,7 +170,7 @@ def question(tokens: int, words: int = 5, **more: Any) -> Body:
 
 @asynccontextmanager
 async def load_on(
-    url: str, keys: Iterable[str], clients: int = 6, bodies: Iterator[Body] | None = None
+    url: str, keys: Iterable[str], clients: int = CLIENTS, bodies: Iterator[Body] | None = None
 ) -> AsyncIterator[Load]:
     """So many clients for each key, for the block; when it ends every request has ended, and the account adds up.
 
