@@ -11,6 +11,7 @@ from support.processes import descendants
 from support.up import pool, secret, weight, write
 
 from fairpool_lab.cli import main
+from fairpool_lab.errors import OutputInvalid
 from fairpool_lab.up.state import state
 
 KEYS = secret(search="key-of-search-51c0")
@@ -109,11 +110,12 @@ def test_a_host_that_there_is_not(refused):
     assert "Unknown error" not in err
 
 
-def test_a_directory_for_its_files_that_another_one_has(refused, tmp_path):
-    taken = tmp_path / "taken"
-    with state(taken):
-        _, err = refused(pool(), weight("search"), KEYS, options=("--simulate", "1", "--state", str(taken)))
-    assert err == f"fairpool: {taken} is another fairpool up's, which runs: give another directory with --state\n"
+def test_a_directory_for_its_files_that_another_one_has(tmp_path):
+    with state(tmp_path), pytest.raises(OutputInvalid) as refusal, state(tmp_path):
+        pass
+    assert str(refusal.value) == f"{tmp_path} is another fairpool up's, which runs: give another directory with --state"
+    with state(tmp_path) as free_again:
+        assert free_again.directory == tmp_path
 
 
 def test_nothing_that_only_tables_need_has_to_be_installed(tmp_path):
