@@ -28,7 +28,7 @@ EXIT_CANNOT_START, EXIT_CONFIG = 1, 2
 
 log = logging.getLogger(__name__)
 
-_OPTION: Final = re.compile(r"--[a-z][a-z-]*(?==|\Z)")
+_OPTION: Final = re.compile(r"--[a-z][a-z0-9_-]*(?==|\Z)")
 
 
 def main(arguments: Sequence[str] | None = None, *, ordering: OrderingFactory[Request] = Scheduler) -> int:

@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from fairpool_operator.cluster import FAIR_POOL, TENANT_WEIGHT, Cluster, Kind
-from fairpool_operator.compile import Changes, Compiled, Event, Settings, changes, compile_pool
+from fairpool_operator.compile import Changes, Compiled, Event, Settings, changes, compile_pool, is_controlled_by
 from fairpool_operator.errors import ClusterError, Conflict, Forbidden, NotThere, RejectedByServer
 from fairpool_operator.store import Store
 from fairpool_operator.view import Object, Owned, PoolKey, View
@@ -29,6 +29,8 @@ _SAID_AT_ONCE: Final = 8
 """Statuses under way at a time: one takes the server some ten milliseconds, and a pool may have thousands."""
 _HURRY_SECONDS: Final = 0.5
 """For how long statuses are said although the pool is to be looked at again."""
+_MANY: Final = 500
+"""From so many TenantWeights on a decision takes a tenth of a second and up to some: the Lease must not wait for it."""
 
 
 class Reconciler:
@@ -71,22 +73,27 @@ class Reconciler:
         """
         now = self._now()
         view = self._store.view(key)
-        compiled = compile_pool(view, self._settings, now)
+        compiled = await self._decide(view, now)
         if await self._meet_strangers(compiled.objects, view):
             view = self._store.view(key)
-            compiled = compile_pool(view, self._settings, now)
+            compiled = await self._decide(view, now)
         problems: list[ClusterError] = []
         if rejections := await self._write_objects(changes(compiled, view), key, problems):
-            compiled = compile_pool(replace(view, rejections=rejections), self._settings, now)
+            compiled = await self._decide(replace(view, rejections=rejections), now)
         all_is_said = await self._say_all(compiled, changes(compiled, view), key, problems)
         if problems:
             raise problems[0]
         if not all_is_said:
             return 0.0
-        waits = [_STRANGER_SECONDS] if _strangers(view) else []
+        waits = [_STRANGER_SECONDS] if _strangers(view) and not _is_gone(view) else []
         if compiled.changes_at is not None:
             waits.append(max(0.0, (compiled.changes_at - now).total_seconds()))
         return min(waits, default=None)
+
+    async def _decide(self, view: View, now: datetime) -> Compiled:
+        if len(view.weights) < _MANY:
+            return compile_pool(view, self._settings, now)
+        return await asyncio.to_thread(compile_pool, view, self._settings, now)
 
     async def _write_objects(self, wanted: Changes, key: PoolKey, problems: list[ClusterError]) -> dict[str, str]:
         """Write what differs; what the server does not take keeps nothing else from being written, and is returned."""
@@ -108,21 +115,31 @@ class Reconciler:
         """
         met = False
         for each in wanted:
-            kind, metadata = each["kind"], each["metadata"]
-            if kind in view.owned:
-                continue
-            there = await self._cluster.get_metadata(KINDS[kind], metadata["namespace"], metadata["name"])
-            if there is not None:
-                self._learn(kind, there)
+            kind = each["kind"]
+            if kind not in view.owned and await self._ask_for(kind, each["metadata"]["name"], view) is not None:
                 met = True
-        for stranger in _strangers(view):
-            there = await self._cluster.get_metadata(KINDS[stranger.kind], stranger.namespace, stranger.name)
+        for stranger in () if _is_gone(view) else _strangers(view):
+            there = await self._ask_for(stranger.kind, stranger.name, view)
             if there is None or there["metadata"]["uid"] != stranger.uid:
                 self._touched(self._store.remove(stranger.kind, stranger.object()))
                 met = True
-            if there is not None:
-                self._learn(stranger.kind, there)
         return met
+
+    async def _ask_for(self, kind: str, name: str, view: View) -> Object | None:
+        """An object as it is now, which is known then: of a stranger only the metadata.
+
+        Raises:
+            Conflict: it was told to be gone meanwhile, so nothing is known for sure; nothing is written on a guess.
+        """
+        begun, pool = self._store.begin(), view.pool
+        there = await self._cluster.get_metadata(KINDS[kind], view.key.namespace, name)
+        if there is not None and pool is not None and is_controlled_by(pool, there):
+            there = await self._cluster.get(KINDS[kind], view.key.namespace, name)
+        if there is not None:
+            self._touched(self._store.put(kind, there, begun))
+            if kind not in self._store.view(view.key).owned:
+                raise Conflict(f"{kind} {name} is there and was told to be gone: it is asked for again")
+        return there
 
     async def _say_all(self, compiled: Compiled, wanted: Changes, key: PoolKey, problems: list[ClusterError]) -> bool:
         """Tell Events and write statuses that differ; returns whether none was left for a newer look."""
@@ -152,13 +169,22 @@ class Reconciler:
     async def _say(self, kind: Kind, body: Object, problems: list[ClusterError]) -> None:
         """Write a status; one that cannot be written keeps none of the others back."""
         try:
-            await self._writer.say(kind, body)
+            found = await self._writer.say(kind, body)
         except (Conflict, Forbidden, NotThere, RejectedByServer) as problem:
             problems.append(problem)
+            return
+        touched = self._store.put(kind.name, found)
+        # Nobody else writes what is looked at in the status of a TenantWeight, so the answer is news only of an edit.
+        if kind is not TENANT_WEIGHT or found["metadata"]["generation"] != body["status"].get("observedGeneration"):
+            self._touched(touched)
 
     def _learn(self, kind: str, found: Object) -> None:
         """An answer may hold edits that no watch has told of yet: whom they concern is looked at again."""
         self._touched(self._store.put(kind, found))
+
+
+def _is_gone(view: View) -> bool:
+    return view.pool is None and view.unread_pool is None
 
 
 def _strangers(view: View) -> tuple[Owned, ...]:

@@ -24,6 +24,9 @@ REPORTER: Final = "fairpool.dev/operator"
 KINDS: Final = {kind.name: kind for kind in OWNED}
 """The kinds of a pool's objects, by name."""
 
+_TRIES: Final = 5
+"""How often what was left is looked for, in versions that others replace."""
+
 
 class Writer:
     """Writes what looks at pools come to; `learn` is told of each object as it is then."""
@@ -61,15 +64,15 @@ class Writer:
         patch["metadata"] = {**patch.get("metadata", {}), **identity}
         self._learn(kind.name, await self._put(kind, wanted, patch))
 
-    async def say(self, kind: Kind, body: Object) -> None:
-        """Write a status.
+    async def say(self, kind: Kind, body: Object) -> Object:
+        """Write a status; returns its resource as it is then.
 
         Raises:
             Conflict, NotThere: the resource is gone, or is another of its name, as whoever follows it will soon hear;
                 or the server could not settle who of several writes first.
             ClusterError: it could not be written.
         """
-        self._learn(kind.name, await self._put(kind, body, body, status=True))
+        return await self._put(kind, body, body, status=True)
 
     async def tell(self, event: Event) -> None:
         """Tell people; an Event that was told before is not told again, and none that is refused is in the way."""
@@ -119,8 +122,16 @@ class Writer:
             # What somebody added to a list can make ours impossible: a second port of its name, too many conditions.
             await self._cluster.merge(kind, patch, status=status)
             there = await self._cluster.apply(kind, wanted, status=status)
-        left = left_by_patches(wanted, there, subresource="status" if status else "")
-        return await self._cluster.take_out(kind, there, left, status=status) if left else there
+        for _ in range(_TRIES):
+            left = left_by_patches(wanted, there, subresource="status" if status else "")
+            if not left:
+                return there
+            try:
+                return await self._cluster.take_out(kind, there, left, status=status)
+            except Conflict:
+                # A controller that answers to what was applied writes a newer version at once.
+                there = await self._cluster.apply(kind, wanted, status=status)
+        raise Conflict(f"{kind.name} {wanted['metadata']['name']} changes too fast")
 
 
 def _identity(wanted: Object) -> dict[str, str]:

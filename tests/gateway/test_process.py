@@ -224,7 +224,7 @@ class TestWhatGoesTogether:
 
 
 class TestAnOptionThatIsNotKnown:
-    NEWER = ("--drain", SECRET, f"--engine-key={SECRET}", "--of-the-next-release")
+    NEWER = ("--drain", SECRET, f"--engine-key={SECRET}", "--of-the-next-release", "--http2_streams=5")
 
     def test_ends_a_gateway_that_a_person_starts(self, config, capsys):
         with pytest.raises(SystemExit) as ended:
@@ -239,7 +239,7 @@ class TestAnOptionThatIsNotKnown:
         warning, *_, end = gateway.said
         assert warning.endswith(
             "WARNING fairpool_gateway.main left out, for this version does not know it:"
-            " --drain, --engine-key, --of-the-next-release"
+            " --drain, --engine-key, --of-the-next-release, --http2_streams"
         )
         assert end.startswith("fairpool-gateway: ")
         assert SECRET not in "".join(gateway.said)

@@ -62,6 +62,17 @@ class TestWhereNotAllFit:
         kept = {f"team/{each['metadata']['name']}" for each in others[:fitting]}
         assert tenants(pool_of(*others[::-1], home)) == {"search", *kept}
 
+    @pytest.mark.parametrize("fitting", [1, 40, 77, 119])
+    def test_few_are_tried_until_as_many_are_found_as_fit(self, room_for, monkeypatch, fitting):
+        others = [with_keys(f"t{number:03}", "team", number % 60) for number in range(120)]
+        others.sort(key=lambda each: (each["metadata"]["creationTimestamp"], each["metadata"]["name"]))
+        room_for(with_keys("search"), *others[:fitting])
+        tried, pack = [], config._packed
+        monkeypatch.setattr(config, "_packed", lambda each: tried.append(len(each.tenants)) or pack(each))
+        cluster = SmallCluster(fair_pool(**ALL), with_keys("search"), *others)
+        assert len(tenants(cluster)) == 1 + fitting
+        assert len(tried) <= 8
+
     def test_those_that_are_left_out_are_told_so_and_the_pool_says_how_many(self, room_for):
         home, others = with_keys("search"), strangers(10)
         room_for(home, *others[:8])

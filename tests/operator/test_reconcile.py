@@ -10,10 +10,12 @@ from support.resources import fair_pool, metadata, tenant_weight
 from support.server_side_apply import applied
 
 from fairpool_operator import reconcile
+from fairpool_operator.compile import Apply
 from fairpool_operator.errors import ClusterUnavailable, Conflict, NotThere, RejectedByServer
 from fairpool_operator.reconcile import Reconciler
 from fairpool_operator.store import Store
 from fairpool_operator.view import OWNED_KINDS
+from fairpool_operator.writing import Writer
 
 PODS, TEAM = {"podSelector": {"matchLabels": {"p": "1"}}}, {"namespaceSelector": {"matchLabels": {"team": "a"}}}
 TAKEN_OUT = {
@@ -53,8 +55,10 @@ class Server:
         self.there[found["kind"], metadata["name"]] = kept
         return kept
 
-    async def get_metadata(self, kind, namespace, name):
+    async def get(self, kind, namespace, name):
         return self.there.get((kind.name, name))
+
+    get_metadata = get
 
     async def apply(self, kind, wanted, *, status=False, force=True):
         return self._take("status" if status else "apply", kind, wanted)
@@ -209,6 +213,23 @@ class TestStatuses:
         said = [name for verb, kind, name, _ in server.sent if (verb, kind) == ("status", "TenantWeight")]
         assert sorted(said) == sorted({*said, "search", *(f"t{number}" for number in range(self.MANY))})
 
+    async def test_are_not_broken_off_by_what_the_operator_itself_hears_of_them(self, server, many, monkeypatch):
+        monkeypatch.setattr(reconcile, "_HURRY_SECONDS", 0.0)
+        store, due = Store(), {LLAMA}
+        for each in server.there.values():
+            store.put(each["kind"], each)
+        reconciler = Reconciler(
+            server, store, SETTINGS, due.update, due.__contains__, identity="tests", now=lambda: NOW
+        )
+        looks = 0
+        while due:
+            due.clear()
+            looks += 1
+            await reconciler.reconcile(LLAMA)
+        # One that makes the objects, one that is due for what their answers tell, and one for the pool's own status.
+        assert looks <= 3
+        assert len([each for each in server.sent if each[:2] == ("status", "TenantWeight")]) <= self.MANY + 10
+
     async def test_that_fail_end_the_look_with_the_error_itself(self, server, many, look):
         server.fails["status", "t7"] = ClusterUnavailable("PATCH: no answer")
         with pytest.raises(ClusterUnavailable, match="no answer"):
@@ -227,3 +248,43 @@ class TestWhatIsTakenOutOfAPool:
         for step in steps:
             found = found.get(step) if isinstance(found, dict) else found[step]
         assert found in (None, []) or len(found) == 1, found
+
+
+class TestWhatAPatchLeft:
+    """A Service with a port that was once set by a patch, in versions that a controller keeps replacing."""
+
+    def service(self, version):
+        fields = {"f:spec": {"f:ports": {'k:{"port":80}': {}, 'k:{"port":443}': {}}}}
+        record = [{"manager": "fairpool-operator", "operation": "Update", "fieldsV1": fields}]
+        metadata = {"name": "llama-fairpool", "namespace": "inference", "uid": "u", "resourceVersion": str(version)}
+        spec = {"ports": [{"port": 80}, {"port": 443}]}
+        return {"kind": "Service", "metadata": {**metadata, "managedFields": record}, "spec": spec}
+
+    @pytest.mark.parametrize("conflicts", [0, 1, 3])
+    async def test_is_taken_out_of_the_newest_version(self, conflicts):
+        taken_out, service = [], self.service
+
+        class Cluster:
+            version = 0
+
+            async def apply(self, kind, wanted, *, status=False, force=True):
+                self.version += 1
+                return service(self.version)
+
+            async def take_out(self, kind, there, pointers, *, status=False):
+                if self.version <= conflicts:
+                    raise Conflict("PATCH: 409")
+                taken_out.append((there["metadata"]["resourceVersion"], *pointers))
+                return there
+
+        learnt = []
+        writer = Writer(Cluster(), lambda kind, found: learnt.append(kind), identity="tests", now=lambda: NOW)
+        wanted = {
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": {"name": "llama-fairpool", "namespace": "inference"},
+            "spec": {"ports": [{"port": 443}]},
+        }
+        await writer.apply(Apply(wanted, "u", ("spec.ports",)), LLAMA)
+        assert taken_out == [(str(conflicts + 1), ("spec", "ports", 0))]
+        assert learnt == ["Service"]

@@ -21,6 +21,7 @@ KEYS: dict[str, tuple[str, ...]] = {
 PORT_KEYS = {"containers": ("containerPort", "protocol"), "spec": ("port", "protocol")}
 WHOLE = {"selector", "podSelector", "nodeSelector", "roleRef", "fieldRef", "labelSelector", "namespaceSelector"}
 IDENTITY = {"apiVersion", "kind"}
+OBJECT = {"name", "namespace", "uid", "resourceVersion"}
 
 
 def keys_of(path: tuple[str, ...]) -> tuple[str, ...] | None:
@@ -36,7 +37,7 @@ def field_set(value: Any, path: tuple[str, ...] = ()) -> dict[str, Any]:
         return {
             f"f:{name}": field_set(each, (*path, name))
             for name, each in value.items()
-            if not (path == () and name in IDENTITY) and not (path == ("metadata",) and name in {"name", "namespace"})
+            if not (path == () and name in IDENTITY) and not (path == ("metadata",) and name in OBJECT)
         }
     if isinstance(value, list) and (keys := keys_of(path)):
         return {

@@ -2,6 +2,7 @@
 
 from fairpool_operator.compile.changes import Apply, Changes, changes
 from fairpool_operator.compile.compiled import Compiled, Event, PoolStatus, Refusal, Removal, TenantStatus
+from fairpool_operator.compile.ownership import is_controlled_by
 from fairpool_operator.compile.pool import compile_pool
 from fairpool_operator.compile.settings import Settings
 
@@ -17,4 +18,5 @@ __all__ = [
     "TenantStatus",
     "changes",
     "compile_pool",
+    "is_controlled_by",
 ]

@@ -48,6 +48,12 @@ def ownership(pool: FairPool, view: View) -> Ownership:
     return Ownership({kind: _standing(view.owned.get(kind), pool) for kind in OWNED_KINDS})
 
 
+def is_controlled_by(pool: FairPool, found: Mapping[str, Any]) -> bool:
+    """Whether an object, or its metadata alone, says that it is this very pool's."""
+    controller = _controller(found)
+    return controller is not None and controller.get("uid") == pool.metadata.uid
+
+
 def taken(pool: FairPool, view: View, owners: Ownership, wanted: frozenset[str]) -> NameTaken | None:
     """What is to be said if names of objects that are wanted are taken."""
     names = [f"{kind} {view.owned[kind].name}" for kind in owners.kinds(Standing.FOREIGN) if kind in wanted]
@@ -70,7 +76,7 @@ def _standing(owned: Owned | None, pool: FairPool) -> Standing:
         if owned_fields(found) is None:
             return Standing.FOREIGN
         return Standing.OURS if pool.metadata.deletion_timestamp is None else Standing.LEFT_OVER
-    if controller.get("uid") == pool.metadata.uid:
+    if is_controlled_by(pool, found):
         return Standing.OURS
     group = str(controller.get("apiVersion", "")).partition("/")[0]
     if (group, controller.get("kind"), controller.get("name")) == ("fairpool.dev", "FairPool", pool.metadata.name):

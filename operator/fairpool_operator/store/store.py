@@ -70,13 +70,13 @@ class Store:
         self._tables = tables
 
     def begin(self) -> int:
-        """The moment to give to `replace` when a list that is begun now has been read."""
+        """The moment to give to `replace` or `put` when a list or a question that is begun now has been answered."""
         return self._moment
 
-    def put(self, kind: str, resource: Mapping[str, Any]) -> Touched:
-        """An object was added or changed, or found."""
+    def put(self, kind: str, resource: Mapping[str, Any], begun: int = -1) -> Touched:
+        """An object was added or changed; or was asked for, at the moment that `begin` gave."""
         self._moment += 1
-        return self._touched(kind, lambda table: table.put(resource, self._moment))
+        return self._touched(kind, lambda table: table.put(resource, self._moment, begun))
 
     def remove(self, kind: str, resource: Mapping[str, Any]) -> Touched:
         """This very object is gone; another of its name is not."""

@@ -78,7 +78,7 @@ class Table(Generic[T]):
         return (entry.found for entry in self._entries.values())
 
     def put(self, resource: Mapping[str, Any], at: int, begun: int = -1) -> Iterator[Change[T]]:
-        """An object is as `resource` says; told at a moment that only ever grows, by a list that was `begun` then."""
+        """An object is as `resource` says; told at a moment that only ever grows, in answer to what `begun` began."""
         name, uid, version = _identity(resource)
         known = self._entries.get(name)
         if known is not None and (known.uid, known.version) == (uid, version):

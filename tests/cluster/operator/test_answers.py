@@ -13,6 +13,7 @@ from support.cluster.waiting import eventually
 from fairpool_operator import cluster as operators
 from fairpool_operator.errors import Conflict
 
+ACCOUNT = Kind("v1", "ServiceAccount")
 EVENT = Kind("events.k8s.io/v1", "Event")
 CONFIG = "llama-fairpool-config"
 
@@ -94,3 +95,27 @@ class TestAnObjectThatSomebodyMakesMeanwhile:
         assert found.get("spec", {}).get("selector") == stranger.get("spec", {}).get("selector")
         pool = await admin.get(FAIR_POOL, "llama", namespace)
         assert f"{kind} {stranger['metadata']['name']}" in condition(pool, "Ready")["message"]
+
+
+class TestALabelThatListsAndWatchesNeed:
+    @pytest.mark.parametrize("value", [None, "Helm"])
+    async def test_is_put_back_whoever_took_it_and_then_nothing_is_written(
+        self, own_operators, own_access, admin, namespace, value
+    ):
+        operator = own_operators("operator")
+        await admin.create(fair_pool(namespace))
+        await eventually(admin, FAIR_POOL, "llama", namespace, says("Accepted", "True"))
+        before = await admin.get(ACCOUNT, "llama-fairpool", namespace)
+        # Somebody else has set a field in it, too.
+        await admin.patch(ACCOUNT, "llama-fairpool", namespace, {"metadata": {"annotations": {"theirs": "1"}}})
+        taken = {"metadata": {"labels": {"app.kubernetes.io/managed-by": value}}}
+        await admin.patch(ACCOUNT, "llama-fairpool", namespace, taken)
+        labels = before["metadata"]["labels"]
+        found = await eventually(
+            admin, ACCOUNT, "llama-fairpool", namespace, lambda found: found["metadata"].get("labels") == labels
+        )
+        assert found["metadata"]["ownerReferences"] == before["metadata"]["ownerReferences"]
+        await operator.listed_again(2)
+        writes = (await operator.numbers())["api_writes_total"]
+        await operator.listed_again(2)
+        assert (await operator.numbers())["api_writes_total"] == writes
