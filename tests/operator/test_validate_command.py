@@ -60,6 +60,14 @@ class TestText:
         )
         assert summary == "2 resources in 2 files: 1 error, 0 warnings"
 
+    def test_shows_in_another_way_what_the_terminal_cannot(self, repository):
+        (repository / "pool.yaml").write_text(GOOD.replace("spec:", "spec:\n  weiß: 1"))
+        command = [sys.executable, "-m", "fairpool_operator", "validate", "-f", "pool.yaml"]
+        ascii_only = {**os.environ, "PYTHONIOENCODING": "ascii"}
+        found = subprocess.run(command, env=ascii_only, capture_output=True, text=True, timeout=60, check=False)
+        assert (found.returncode, found.stderr) == (1, "")
+        assert "spec.wei\\xdf" in found.stdout
+
     def test_says_that_a_warning_is_one(self, repository, capsys):
         (repository / "team" / "tenant.yml").write_text(ELSEWHERE)
         status, (found, summary) = ran(capsys, "-f", ".", "-n", "inference")
@@ -190,3 +198,10 @@ class TestTheEnd:
         ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
         assert (ended.returncode, ended.stdout.splitlines()[-1]) == (1, "set()")
         assert time.monotonic() - began < 6  # three times what is promised
+
+
+def test_an_empty_path_is_no_directory(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["validate", "-f", ""])
+    assert ended.value.code == 2
+    assert "the path is empty: is a variable unset?" in capsys.readouterr().err

@@ -32,6 +32,9 @@ class Series:
 Labels = frozenset[tuple[str, str]]
 Vector = dict[Labels, float]
 
+SHORTEST: Final = 60.0
+"""Seconds that a range has at least: four scrapes of 15 s, of which `rate` needs two, and any may fail."""
+
 _MATCHES: Final[Mapping[str, Callable[[str, str], bool]]] = {
     str(MatchOp.Equal): operator.eq,
     str(MatchOp.NotEqual): operator.ne,
@@ -90,6 +93,9 @@ def _vector(node: Any, series: list[Series]) -> Vector:
 
 
 def _selected(node: Any, series: list[Series]) -> list[Series]:
+    assert node.offset is None
+    assert node.at is None
+    assert not node.matchers.or_matchers
     return [
         each
         for each in series
@@ -105,9 +111,18 @@ def _labels(series: Series) -> Labels:
 def _called(node: Any, series: list[Series]) -> Vector:
     (argument,) = node.args
     if node.func.name == "absent":
-        return {} if _vector(argument, series) else {frozenset(): 1.0}
+        return {} if _vector(argument, series) else {_named_by(argument): 1.0}
     over, seconds = _OVER[node.func.name], argument.range.total_seconds()
+    assert seconds >= SHORTEST
     return {_labels(each): over(each, seconds) for each in _selected(argument.vector_selector, series)}
+
+
+def _named_by(argument: Any) -> Labels:
+    """The labels of what is absent: those that a selector says it would have; no other expression names any."""
+    if not isinstance(argument, promql_parser.VectorSelector):
+        return frozenset()
+    equal = (one for one in argument.matchers.matchers if str(one.op) == str(MatchOp.Equal))
+    return frozenset((one.name, one.value) for one in equal)
 
 
 def _aggregated(node: Any, series: list[Series]) -> Vector:
@@ -120,6 +135,7 @@ def _aggregated(node: Any, series: list[Series]) -> Vector:
 
 def _combined(node: Any, series: list[Series]) -> Vector:
     assert getattr(node.modifier, "matching", None) is None
+    assert not getattr(node.modifier, "return_bool", False)
     left, kind = _vector(node.lhs, series), _operator(node)
     if kind in _COMPARES:
         assert isinstance(node.rhs, promql_parser.NumberLiteral)

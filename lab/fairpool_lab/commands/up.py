@@ -9,6 +9,8 @@ ended it, and everything that it had started.
 from __future__ import annotations
 
 import argparse
+import os
+import sys
 from pathlib import Path
 
 from fairpool_lab.errors import OptionInvalid, ProcessFailed
@@ -96,5 +98,10 @@ def run(options: argparse.Namespace) -> int:
 
 
 def say(line: str) -> None:
-    """A line for whoever started it, at once even where it goes to a file."""
-    print(line, flush=True)
+    """A line for whoever started it, at once even where it goes to a file; if nobody reads it, all goes on."""
+    try:
+        print(line, flush=True)
+    except OSError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)

@@ -86,8 +86,8 @@ def value_of(view: View, namespace: str, name: str, key: str, use: str) -> Value
         )
     if secret.use != use:
         raise SecretNotFound(
-            f"Secret {namespace}/{name} is labelled for another use ({LABEL}: {secret.use!r}). Name another Secret, or "
-            f"label it: kubectl label --overwrite secret -n {namespace} {name} {LABEL}={use}"
+            f"Secret {namespace}/{name} is labelled for another use than {use}. Name another Secret, or label it: "
+            f" kubectl label --overwrite secret -n {namespace} {name} {LABEL}={use}"
         )
     if key not in secret.values:
         there = ", ".join(list(secret.values)[:8]) or "nothing"

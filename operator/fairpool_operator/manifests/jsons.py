@@ -18,7 +18,7 @@ def json_parts(text: str) -> Sequence[tuple[int, str]]:
     """The objects of a text that is JSON, as YAML, each with the number of lines before it; none if it is not."""
     decoder = json.JSONDecoder()
     parts: list[tuple[int, str]] = []
-    begin = _after_space(text, 0)
+    begin, line, counted = _after_space(text, 0), 0, 0
     while begin < len(text):
         if text[begin] != "{":
             return ()
@@ -26,7 +26,8 @@ def json_parts(text: str) -> Sequence[tuple[int, str]]:
             _, end = decoder.raw_decode(text, begin)
         except (ValueError, RecursionError):
             return ()
-        parts.append((text.count("\n", 0, begin), _ESCAPE.sub(_whole, text[begin:end])))
+        line, counted = line + text.count("\n", counted, begin), begin
+        parts.append((line, _ESCAPE.sub(_whole, text[begin:end])))
         begin = _after_space(text, end)
     return parts
 

@@ -6,6 +6,7 @@ It ends with 0 where all is valid, 1 where something is not, and 2 where it coul
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import os
 import sys
@@ -31,7 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--filename",
         action="append",
         required=True,
-        type=Path,
+        type=_path,
         metavar="PATH",
         help="a file, a directory (every .yaml and .yml below it) or - for the standard input; may be given again",
     )
@@ -51,6 +52,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=run)
 
 
+def _path(given: str) -> Path:
+    """A path; an empty one would be the directory that one happens to be in."""
+    if not given:
+        raise argparse.ArgumentTypeError("the path is empty: is a variable unset?")
+    return Path(given)
+
+
 def run(parsed: argparse.Namespace) -> int:
     """Check files; returns the exit status."""
     try:
@@ -59,6 +67,8 @@ def run(parsed: argparse.Namespace) -> int:
         print(f"fairpool-operator validate: {problem}", file=sys.stderr)
         return EXIT_CANNOT_LOOK
     lines = _as_json(report) if parsed.output == "json" else _as_text(report)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # names may hold what the terminal cannot show
     try:
         print("\n".join(lines), flush=True)
     except OSError as error:

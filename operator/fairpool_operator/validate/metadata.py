@@ -126,7 +126,7 @@ def _owners(given: Sequence[Mapping[str, Any] | None]) -> Iterator[Cause]:
     path = ("metadata", "ownerReferences")
     owners: list[Mapping[str, Any]] = []
     for each in given:
-        owner = {field: value for field, value in (each or {}).items() if value not in {None, ""}}
+        owner = {field: value for field, value in (each or {}).items() if value is not None and value != ""}
         if owner not in owners:  # the server takes equal ones for one before it looks at them
             owners.append(owner)
     for number, one in enumerate(owners):

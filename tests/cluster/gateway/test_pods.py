@@ -91,12 +91,13 @@ class TestWhichPodsAreEndpoints:
     async def test_is_chosen_anew_by_an_edit_of_the_selector(self, pool, pods, start, ask):
         await pods.serve("old-0", "sim")
         await pods.serve("new-0", "sim", labels={"app": "new"})
+        await pods.add("young-0", ready=False, labels={"app": "new"})
         await pool.write()
         async with start() as gateway:
             await ask(gateway)
             discovery = {"selector": {"matchLabels": {"app": "new"}}, "targetPorts": [{"name": "http"}]}
             await pool.write(discovery=discovery)
-            await until(lambda: any("is in force" in line for line in gateway.said))
+            await pool.reports(lambda said: said["leftOut"] == "1 pod not Ready: young-0")
             await pods.stop_engine("old-0")
             for _ in range(3):
                 await ask(gateway)

@@ -153,9 +153,10 @@ class Later(Otherwise):
         self.left.append((change, key))
 
     async def say(self, kind, body):
-        await self.writer.say(kind, body)
+        said = await self.writer.say(kind, body)
         while kind is SAID_OF_POOL and self.left:
             await self.writer.apply(*self.left.pop(0))
+        return said
 
 
 def writing(otherwise):

@@ -129,3 +129,16 @@ def test_a_place_for_its_files_that_is_none(refused, tmp_path):
     (tmp_path / "taken").write_text("a file", encoding="utf-8")
     _, err = refused(pool(), weight("search"), KEYS, options=("--simulate", "1", "--state", str(tmp_path / "taken")))
     assert err.startswith(f"fairpool: {tmp_path / 'taken'} is no directory that can be written to: ")
+
+
+def test_lines_that_nobody_reads_any_more_end_nothing():
+    script = "from fairpool_lab.commands.up import say; say('a'); say('b'); say('c'); raise SystemExit(7)"
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        ran = subprocess.run(
+            [sys.executable, "-c", script], stdout=writing, stderr=subprocess.PIPE, text=True, check=False
+        )
+    finally:
+        os.close(writing)
+    assert (ran.returncode, ran.stderr) == (7, "")

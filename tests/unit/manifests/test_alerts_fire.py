@@ -148,3 +148,20 @@ def test_one_fires_once_with_the_labels_that_its_sentence_names(name, series):
 @pytest.mark.parametrize(("name", "series"), cases(SILENT))
 def test_one_is_silent(name, series):
     assert evaluate(RULES[name]["expr"], series) == []
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "fairpool_weight == bool 1",
+        "fairpool_weight offset 1d",
+        "fairpool_weight @ 0",
+        'fairpool_weight{pool="a" or pool="b"}',
+        "rate(fairpool_charged_tokens_total[10s])",
+        "fairpool_weight / on (pool) fairpool_weight",
+    ],
+)
+def test_what_the_alerts_do_not_speak_is_refused_and_not_guessed(expression):
+    series = [gauge("weight", 1), counter("charged_tokens", 1)]
+    with pytest.raises((AssertionError, KeyError, NotImplementedError)):
+        evaluate(expression, series)
