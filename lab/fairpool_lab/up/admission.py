@@ -9,6 +9,7 @@ from typing import Any
 from fairpool_operator.definitions import definitions
 from fairpool_operator.manifests import Steps
 from fairpool_operator.validate.causes import rendered
+from fairpool_operator.validate.metadata import check_types
 from fairpool_operator.validate.secrets import problems_of
 from fairpool_operator.validate.server import check
 
@@ -34,7 +35,7 @@ def _problems(resource: Mapping[str, Any]) -> Iterator[tuple[Steps, str]]:
     metadata = resource.get("metadata")
     if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str):
         yield ("metadata", "name"), "is missing"
-    elif not isinstance(metadata.get("labels") or {}, dict):
-        yield ("metadata", "labels"), "has to be a mapping"
+    elif unreadable := list(check_types(metadata)):
+        yield from ((each.path, each.message) for each in unreadable)
     elif resource["kind"] == "Secret":
         yield from problems_of(resource)

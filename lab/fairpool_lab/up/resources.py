@@ -1,8 +1,8 @@
 """The resources in force: what the files hold or, of what cannot be used, what they held last.
 
 A cluster has an API server that refuses what is wrong, and keeps what was there before. What always holds here: the
-same; a resource goes only when it is in no file any more and every file could be read; and whoever was there first is
-the older one, as in a cluster, whatever is edited.
+same; a resource goes only when it is in no file any more and everything in the files could be told for what it is, for
+what cannot be may be that resource; and whoever was there first is the older one, as in a cluster, whatever is edited.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import base64
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from fairpool_lab.up.admission import judge
@@ -61,7 +60,8 @@ class Resources:
         """Have what was read in force, as far as it can be used; returns what cannot."""
         ours = [each for each in manifests.documents if _is_known(each)]
         self.others = len(manifests.documents) - len(ours)
-        problems = [*manifests.problems, *filter(None, map(_mistaken, manifests.documents))]
+        untold = [*manifests.problems, *filter(None, map(_mistaken, manifests.documents))]
+        twice: list[Problem] = []
         found: dict[Identity, Held] = {}
         refused: list[tuple[Identity, Problem]] = []
         for document in ours:
@@ -74,15 +74,15 @@ class Resources:
             elif identity in found:
                 first = found[identity].document
                 again = f"{identity} is in {first.file}:{first.line()} already, which counts: remove one of the two"
-                problems.append(Problem(document.file, document.line(), again))
+                twice.append(Problem(document.file, document.line(), again))
             else:
                 before = self._held.get(identity)
                 found[identity] = Held(document, verdict.stored, before.age if before else self._age())
-        unread = frozenset(problem.file for problem in manifests.problems)
-        kept = self._kept({identity for identity, _ in refused}, unread, found)
-        problems += [_marked(problem) if identity in kept else problem for identity, problem in refused]
+        bad = {identity for identity, _ in refused}
+        kept = self._kept(bad, bool(untold), found)
         self._held = found | kept
-        return tuple(problems)
+        marked = (_marked(problem) if identity in kept else problem for identity, problem in refused)
+        return (*untold, *twice, *marked)
 
     def store(self) -> Store:
         """The same, as the operator knows a cluster."""
@@ -118,27 +118,23 @@ class Resources:
 
     def _with_namespace(self, object_: Mapping[str, Any], identity: Identity) -> dict[str, Any]:
         metadata = object_.get("metadata")
-        if not isinstance(metadata, dict) or not identity.namespace:
+        if not isinstance(metadata, dict) or metadata.get("namespace") not in (None, "") or not identity.namespace:
             return dict(object_)
         return {**object_, "metadata": {**metadata, "namespace": identity.namespace}}
 
-    def _kept(
-        self, refused: Collection[Identity], unread: frozenset[Path], found: Collection[Identity]
-    ) -> dict[Identity, Held]:
-        """What stays as it was: what is refused now, and what was in files or directories that cannot be read now."""
-        return {
-            identity: held
-            for identity, held in self._held.items()
-            if identity not in found and (identity in refused or _is_in(held.document.file, unread))
-        }
+    def _kept(self, refused: set[Identity], some_untold: bool, found: Collection[Identity]) -> dict[Identity, Held]:
+        """What stays as it was: what is refused now; and everything, while something may be any of it under no name.
+
+        That is what cannot be read, or is of no kind, and what is refused under a name that nothing else stands for.
+        """
+        missing = {identity: held for identity, held in self._held.items() if identity not in found}
+        if some_untold or not refused <= missing.keys():
+            return missing
+        return {identity: held for identity, held in missing.items() if identity in refused}
 
     def _age(self) -> int:
         self._next_age += 1
         return self._next_age
-
-
-def _is_in(file: Path, places: frozenset[Path]) -> bool:
-    return not places.isdisjoint((file, *file.parents))
 
 
 def _is_known(document: Document) -> bool:

@@ -93,6 +93,61 @@ def test_a_directory_that_cannot_be_read_keeps_what_was_in_it(files):
     assert files.weights() == {"search": 300, "batch": 100}
 
 
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("kind: FairPool", "kind: FairPol"),
+        ("kind: FairPool", "kidn: FairPool"),
+        ("v1alpha1", "v1alpha2"),
+        ("metadata:", "metdata:"),
+        ("name: llama", "nmae: llama"),
+        ("name: llama", "name: 5"),
+        ("name: llama", "name: llama\n  namespace: 5"),
+    ],
+)
+def test_what_cannot_be_told_for_what_it_is_takes_nothing_away(files, right, wrong):
+    path = files.directory / "pool.yaml"
+    path.write_text(path.read_text(encoding="utf-8").replace(right, wrong), encoding="utf-8")
+    assert files.taken()
+    view = files.resources.store().view(LLAMA)
+    assert view.pool is not None
+    assert files.weights() == {"search": 300, "batch": 100}
+
+
+def test_what_is_refused_under_a_name_that_is_anothers_takes_nothing_away(files):
+    files.write("tenants", weight("batch", weight=5000), weight("batch", weight=200))
+    assert len(files.taken()) == 1
+    assert files.weights() == {"search": 300, "batch": 200}
+
+
+def test_a_file_that_is_no_yaml_any_more_under_another_name_takes_nothing_away(files):
+    path = files.directory / "tenants.yaml"
+    path.write_text("spec: {", encoding="utf-8")
+    path.rename(files.directory / "renamed.yaml")
+    assert len(files.taken()) == 1
+    assert files.weights() == {"search": 300, "batch": 100}
+
+
+def test_what_was_taken_away_meanwhile_goes_once_everything_can_be_told_for_what_it_is(files):
+    files.write("tenants", weight("search", weight=300), {**weight("third"), "kind": "TenantWieght"})
+    assert len(files.taken()) == 1
+    assert files.weights() == {"search": 300, "batch": 100}
+    files.write("tenants", weight("search", weight=300))
+    assert files.taken() == []
+    assert files.weights() == {"search": 300}
+
+
+def test_a_secret_whose_label_is_no_text_stays_as_it_was(files):
+    files.write("keys", secret(search="key-of-search"))
+    assert files.taken() == []
+    path = files.directory / "keys.yaml"
+    path.write_text(path.read_text(encoding="utf-8").replace("'true'", "true"), encoding="utf-8")
+    [problem] = files.taken()
+    assert problem.startswith("keys.yaml:6: metadata.labels.fairpool.dev/keys: ")
+    assert "must be of type string (its last good edition stays in force)" in problem
+    assert ("default", "keys") in files.resources.store().view(LLAMA).secrets
+
+
 def test_what_is_in_no_file_is_gone(files):
     (files.directory / "tenants.yaml").unlink()
     assert files.taken() == []
