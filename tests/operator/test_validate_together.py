@@ -55,6 +55,13 @@ class TestTheTable:
         assert told(found) == [(each.kind, each.name, each.place) for case in CASES for each in case.told]
         assert told(found, Severity.WARNING) == []
 
+    def test_what_a_server_stores_and_no_operator_can_read_is_an_error(self):
+        key = {"name": "a", "secretKeyRef": {"name": "search-key", "key": "api-key"}, "notAfter": []}
+        found = report(fair_pool("default"), tenant_weight("default", "search", apiKeys=[key]))
+        assert told(found) == [("TenantWeight", "search", "spec")]
+        [finding] = found.findings
+        assert "cannot read spec.apiKeys.0.notAfter" in finding.message
+
     def test_repeats_no_key(self):
         found = report(secret(data={"api-key": "c2sgdHdvIHdvcmRz"}), fair_pool("default"), with_key())
         assert "cannot be sent in a header" in str(found)

@@ -1,17 +1,27 @@
-"""What an API server would say of a resource: why it refuses it or, if it does not, as what it stores it."""
+"""What an API server would say of a resource: why it refuses it or, if it does not, as what it stores it.
+
+It stores a little that the operator cannot read; that is refused here, so that its last good edition stays in force.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from fairpool_operator.definitions import definitions
+from fairpool_operator.errors import Unreadable
 from fairpool_operator.manifests import Steps
+from fairpool_operator.resources import read_pool, read_tenant_weight
 from fairpool_operator.validate.causes import rendered
 from fairpool_operator.validate.metadata import check_types
 from fairpool_operator.validate.secrets import problems_of
 from fairpool_operator.validate.server import check
+
+_READERS: Final[Mapping[str, Callable[[Mapping[str, Any]], object]]] = {
+    "FairPool": read_pool,
+    "TenantWeight": read_tenant_weight,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +36,19 @@ def judge(resource: Mapping[str, Any]) -> Verdict:
     """The verdict on a FairPool, TenantWeight, Secret or Namespace; of the last two as much as counts here."""
     if resource["kind"] in definitions():
         causes, stored = check(resource)
-        return Verdict(tuple((each.path, f"{rendered(each.path)}: {each.message}") for each in causes), stored)
+        refused = tuple((each.path, f"{rendered(each.path)}: {each.message}") for each in causes)
+        return Verdict(refused or tuple(_unread(stored)), stored)
     found = tuple((path, f"{rendered(path)}: {why}") for path, why in _problems(resource))
     return Verdict(found, resource)
+
+
+def _unread(stored: Mapping[str, Any]) -> Iterator[tuple[Steps, str]]:
+    named = {field: stored["metadata"].get(field) for field in ("name", "namespace")}
+    metadata = {**named, "uid": "any", "generation": 1, "creationTimestamp": "2000-01-01T00:00:00Z"}
+    try:
+        _READERS[stored["kind"]]({**stored, "metadata": metadata})
+    except Unreadable as problem:
+        yield problem.field, str(problem)
 
 
 def _problems(resource: Mapping[str, Any]) -> Iterator[tuple[Steps, str]]:

@@ -50,6 +50,7 @@ class _Validation:
                 others += 1
                 self._other(document)
         for view in self._around.views():
+            self._unread(view)
             for refusal in compile_pool(view, Settings(gateway_image=""), now).refusals:
                 self._refused(refusal, view)
         order = {file: number for number, file in enumerate(manifests.files)}
@@ -104,6 +105,15 @@ class _Validation:
         unseen = self._unseen(document, refusal, view)
         severity, message = (Severity.WARNING, unseen) if unseen else (Severity.ERROR, str(problem))
         self._tell(document, severity, problem.field, message)
+
+    def _unread(self, view: View) -> None:
+        """Tell of what the server would store and the operator could not read."""
+        found = [("TenantWeight", each) for each in view.unread_weights]
+        if view.unread_pool is not None:
+            found.append(("FairPool", view.unread_pool))
+        for kind, unread in found:
+            document = self._documents[kind, unread.metadata.namespace, unread.metadata.name]
+            self._tell(document, Severity.ERROR, ("spec",), unread.problem)
 
     def _unseen(self, document: Document, refusal: Refusal, view: View) -> str:
         """What these files do not show, so that the operator may say otherwise; empty where they show enough."""

@@ -60,6 +60,15 @@ def test_what_cannot_be_used_stays_as_it_was_and_the_rest_of_the_file_counts(fil
     assert files.weights() == {"search": 300, "batch": 200}
 
 
+def test_what_a_server_stores_and_nobody_can_read_stays_as_it_was(files):
+    keys = [{"name": "first", "secretKeyRef": {"name": "keys", "key": "search"}, "notAfter": []}]
+    files.write("tenants", weight("search", weight=500, apiKeys=keys), weight("batch", weight=200))
+    [problem] = files.taken()
+    assert problem.startswith("tenants.yaml:5: this operator cannot read spec.apiKeys.0.notAfter: ")
+    assert problem.endswith("(its last good edition stays in force)")
+    assert files.weights() == {"search": 300, "batch": 200}
+
+
 def test_what_never_could_be_used_is_not_there(files):
     files.write("more", weight("third", weight=0))
     [problem] = files.taken()
