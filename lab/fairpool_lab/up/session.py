@@ -7,6 +7,7 @@ file and line; everything that was started ends with the session.
 from __future__ import annotations
 
 import asyncio
+import stat
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -48,8 +49,8 @@ class Options:
 
     @property
     def follows(self) -> bool:
-        """Whether edits are followed. The standard input can be read once only."""
-        return STDIN not in self.paths
+        """Whether edits are followed. The standard input, a pipe and the like can be read once only."""
+        return not any(path == STDIN or _is_read_once(path) for path in self.paths)
 
 
 class Session:
@@ -57,6 +58,7 @@ class Session:
 
     def __init__(self, options: Options, say: Callable[[str], None]) -> None:
         self._options = options
+        self._follows = options.follows
         self._say = say
         self._given = options.given
         self._resources = Resources(options.namespace)
@@ -95,7 +97,7 @@ class Session:
             await self._begin(contents, pools, files)
         except CannotStart as problem:
             raise NothingToServe(str(problem)) from None
-        followed = Followed(self._options.paths, contents) if self._options.follows else None
+        followed = Followed(self._options.paths, contents) if self._follows else None
         while True:
             try:
                 edited = await self._until_something_changes(followed, pools)
@@ -136,7 +138,7 @@ class Session:
             raise NothingToServe(f"there is no FairPool that can be used in {', '.join(map(str, self._options.paths))}")
         if not pools.are_served:
             raise NothingToServe("no pool can be served as it is: correct what is said above")
-        follows = "Edits of the files are followed. " if self._options.follows else ""
+        follows = "Edits of the files are followed. " if self._follows else ""
         self._say(f"{follows}Ctrl-C ends everything, after what waits and runs.")
 
     async def _go_on(self, pools: Pools, files: State) -> None:
@@ -174,3 +176,11 @@ class Session:
     def _say_all(self, lines: Iterable[str]) -> None:
         for line in lines:
             self._say(line)
+
+
+def _is_read_once(path: Path) -> bool:
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return False
+    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -134,4 +135,14 @@ def test_resources_can_come_through_the_standard_input(tmp_path):
     with path.open("rb") as stream, up("-f", "-", "--simulate", "1", stdin=stream) as running:
         running.says("^Ctrl-C ends everything")
         assert running.said[0] == "1 resource of other kinds, which are not looked at"
+        assert completion(running.url()).choices
+
+
+def test_a_pipe_is_read_once_and_not_followed(tmp_path):
+    path = write(tmp_path / "all.yaml", pool(), weight("search"), KEYS)
+    reading, writing = os.pipe()
+    with os.fdopen(writing, "wb") as stream:
+        stream.write(path.read_bytes())
+    with os.fdopen(reading, "rb") as stream, up("-f", "/dev/stdin", "--simulate", "1", stdin=stream) as running:
+        assert running.says("Ctrl-C ends everything").start() == 0
         assert completion(running.url()).choices
