@@ -1,7 +1,7 @@
 """The files of one session: configurations, what a cluster would mount, keys to try with, and logs.
 
 What always holds: nobody but the user can read them; a file is replaced as a whole; what came of a Secret is gone at
-the end, and all of it is if no place was given.
+the end, or where that was a kill, at the next beginning in that place; and all of it is gone if no place was given.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ def state(given: Path | None) -> Iterator[State]:
     kept = State(directory.resolve())
     try:
         with _alone(directory):
+            kept.forget_secrets()
             try:
                 yield kept
             finally:
@@ -51,13 +52,19 @@ def state(given: Path | None) -> Iterator[State]:
 @contextlib.contextmanager
 def _alone(directory: Path) -> Iterator[None]:
     """Have a directory for this session alone; the kernel gives it back however this ends."""
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError as error:
+        raise OutputInvalid(f"{directory} cannot be looked into: {error.strerror}") from error
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             another = f"{directory} is another fairpool up's, which runs: give another directory with --state"
             raise OutputInvalid(another) from None
+        except OSError as error:
+            shared = f"{directory} cannot be had alone: {error.strerror}: give another directory with --state"
+            raise OutputInvalid(shared) from error
         yield
     finally:
         os.close(descriptor)
@@ -75,8 +82,9 @@ class State:
         return self._pools.setdefault(key, PoolState(self.directory / f"{key.namespace}.{key.name}"))
 
     def forget_secrets(self) -> None:
-        """Remove what came of Secrets."""
-        for pool in self._pools.values():
+        """Remove what came of Secrets, of pools of earlier sessions too; what else is there is somebody else's."""
+        earlier = (PoolState(config.parent) for config in self.directory.glob(f"*/{CONFIG}"))
+        for pool in (*self._pools.values(), *earlier):
             pool.forget_secrets()
 
 
