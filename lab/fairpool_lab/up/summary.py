@@ -75,7 +75,8 @@ def _endpoints(local: Local) -> str:
     simulated = (
         "1 simulated engine" if local.endpoints.simulated == 1 else f"{local.endpoints.simulated} simulated engines"
     )
-    assert local.config is not None
+    if local.config is None:  # they go on as they were
+        return simulated
     return f"{simulated}, {', '.join(local.config.models or (SIMULATED_MODEL,))}"
 
 

@@ -143,6 +143,16 @@ class TestEdits:
         place.write("llama", pool(), weight("search", weight=300), weight("batch", weight=100))
         eventually(lambda: place.weights()["search"] == 300)
 
+    def test_a_pool_whose_secret_is_in_no_file_is_told_and_served_as_before(self, place):
+        so_far = len(place.up.said)
+        over_tls = pool(gateway={"tls": {"certificateRef": {"name": "pair"}}})
+        place.write("llama", over_tls, weight("search", weight=300), weight("batch", weight=100))
+        told = place.up.says(r"ResolvedRefs=False \(SecretNotFound\): Secret default/pair .*", after=so_far)
+        assert told[0].endswith("The last good configuration stays in force.")
+        assert place.completion().choices
+        place.write("llama", pool(), weight("search", weight=350), weight("batch", weight=100))
+        eventually(lambda: place.weights()["search"] == 350)
+
     def test_a_directory_that_is_moved_away_for_a_while_takes_nothing_away(self, place):
         so_far = len(place.up.said)
         away = place.directory.rename(place.directory.with_name("away"))
