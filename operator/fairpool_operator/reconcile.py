@@ -17,10 +17,19 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from fairpool_operator.cluster import FAIR_POOL, TENANT_WEIGHT, Cluster, Kind
-from fairpool_operator.compile import Changes, Compiled, Event, Settings, changes, compile_pool, is_controlled_by
+from fairpool_operator.compile import (
+    Changes,
+    Compiled,
+    Event,
+    Settings,
+    changes,
+    compile_pool,
+    is_controlled_by,
+    kinds_of,
+)
 from fairpool_operator.errors import ClusterError, Conflict, Forbidden, NotThere, RejectedByServer
 from fairpool_operator.store import Store
-from fairpool_operator.view import Object, Owned, PoolKey, View
+from fairpool_operator.view import OWNED_KINDS, Object, Owned, PoolKey, View, object_name
 from fairpool_operator.writing import KINDS, Writer
 
 _STRANGER_SECONDS: Final = 10.0
@@ -74,7 +83,7 @@ class Reconciler:
         now = self._now()
         view = self._store.view(key)
         compiled = await self._decide(view, now)
-        if await self._meet_strangers(compiled.objects, view):
+        if await self._meet_strangers(view):
             view = self._store.view(key)
             compiled = await self._decide(view, now)
         problems: list[ClusterError] = []
@@ -108,16 +117,17 @@ class Reconciler:
             await self._cluster.delete(KINDS[removal.kind], removal.namespace, removal.name, removal.uid)
         return rejections
 
-    async def _meet_strangers(self, wanted: Iterable[Object], view: View) -> bool:
+    async def _meet_strangers(self, view: View) -> bool:
         """Ask for what nobody tells of: objects that are not labelled as the pool's, under the names that it needs.
 
-        Those are the ones to be made that may be there, and the ones found before that may be gone.
+        Those are the ones that are not known to be there, whether they are to be made now or not, for a label can be
+        taken away at any time; and the ones found before that may be gone.
         """
         met = False
-        for each in wanted:
-            kind = each["kind"]
-            if kind not in view.owned and await self._ask_for(kind, each["metadata"]["name"], view) is not None:
-                met = True
+        needed = frozenset[str]() if view.pool is None else kinds_of(view.pool)
+        for kind in OWNED_KINDS:
+            if kind in needed - view.owned.keys():
+                met |= await self._ask_for(kind, object_name(kind, view.key.name), view) is not None
         for stranger in () if _is_gone(view) else _strangers(view):
             there = await self._ask_for(stranger.kind, stranger.name, view)
             if there is None or there["metadata"]["uid"] != stranger.uid:

@@ -73,6 +73,21 @@ class TestWhereNotAllFit:
         assert len(tenants(cluster)) == 1 + fitting
         assert len(tried) <= 8
 
+    @pytest.mark.parametrize("fitting", [0, 1, 700, 999])
+    def test_not_many_are_tried_however_uneven_their_sizes_are(self, monkeypatch, fitting):
+        """All but the first that has no room are exactly as large as may be, which tells nothing of where that is."""
+        tried = []
+
+        def packed(count):
+            tried.append(count)
+            return config.Packed(None, "", bytes(config.MOST_BYTES + (count > fitting)))
+
+        monkeypatch.setattr(config, "_shared_by", lambda whole, own, others: len(others))
+        monkeypatch.setattr(config, "_packed", packed)
+        config._filled(None, (), range(1000), packed(0), packed(1000))
+        assert {fitting, fitting + 1} <= set(tried)
+        assert len(tried) <= 2 + 8 + 10
+
     def test_those_that_are_left_out_are_told_so_and_the_pool_says_how_many(self, room_for):
         home, others = with_keys("search"), strangers(10)
         room_for(home, *others[:8])

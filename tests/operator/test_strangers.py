@@ -11,7 +11,7 @@ import itertools
 
 import pytest
 from support.compiling import LLAMA, NOW, SETTINGS
-from support.resources import fair_pool
+from support.resources import fair_pool, tenant_weight
 from support.server_side_apply import applied
 
 from fairpool_operator.errors import ClusterError
@@ -48,9 +48,9 @@ class Server:
         kept = copy.deepcopy(found)
         kept["metadata"] |= {"resourceVersion": str(next(self._versions)), "uid": f"uid-of-{'-'.join(key)}"}
         self.there[key] = kept
-        if kept["metadata"].get("labels", {}).get(LABEL) == OPERATOR:
+        if is_followed(kept):
             self.told.append(("put", kept))
-        elif before is not None and before["metadata"].get("labels", {}).get(LABEL) == OPERATOR:
+        elif before is not None and is_followed(before):
             version = {"resourceVersion": kept["metadata"]["resourceVersion"]}
             self.told.append(("remove", {**before, "metadata": {**before["metadata"], **version}}))
         return copy.deepcopy(kept)
@@ -76,6 +76,11 @@ class Server:
 
     async def create(self, kind, wanted):
         """Tell nobody."""
+
+
+def is_followed(found):
+    labels = found["metadata"].get("labels", {})
+    return "fairpool.dev/keys" in labels if found["kind"] == "Secret" else labels.get(LABEL) == OPERATOR
 
 
 def without_ours(found):
@@ -113,6 +118,13 @@ def operate(server):
                 due.add(LLAMA)
         raise AssertionError("never at rest")
 
+    async def listed(kind):
+        """The same after a list, which has what is labelled."""
+        found = [each for (name, _), each in server.there.items() if name == kind and is_followed(each)]
+        due.update(store.replace(kind, found, store.begin()))
+        return await operate()
+
+    operate.listed = listed
     return operate
 
 
@@ -158,6 +170,34 @@ class TestOneOfOurs:
         assert {name: found.get(name) for name in ("rules", "spec")} == {
             name: good.get(name) for name in ("rules", "spec")
         }
+
+
+class TestAStrangersSecret:
+    async def test_that_a_tenant_names_is_not_there_for_it_after_any_list(self, server, operate):
+        name = "llama-fairpool-config"
+        server.keep({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "namespace": "inference"}})
+        keys = [{"name": "k", "secretKeyRef": {"name": name, "key": "api-key"}}]
+        await operate(fair_pool(), tenant_weight(apiKeys=keys))
+        assert [await operate.listed("Secret") for _ in range(3)] == [0, 0, 0]
+        resolved = server.there["TenantWeight", "search"]["status"]["conditions"][1]
+        assert (resolved["type"], resolved["reason"]) == ("ResolvedRefs", "SecretNotFound")
+        assert "is not there, or not labelled" in resolved["message"]
+
+
+class TestAPoolThatIsHeldBackWhileItIsDeleted:
+    async def test_has_withdrawn_keys_taken_from_its_configuration_though_that_lost_its_label(self, server, operate):
+        pool, weight = fair_pool(), tenant_weight()
+        await operate(pool, weight)
+        before = copy.deepcopy(server.there["Secret", "llama-fairpool-config"])
+        leaving = {**pool["metadata"], "deletionTimestamp": "2026-02-02T00:00:00Z", "finalizers": ["example.com/hold"]}
+        await operate({**pool, "metadata": leaving})
+        unlabelled = copy.deepcopy(server.there["Secret", "llama-fairpool-config"])
+        del unlabelled["metadata"]["labels"]["fairpool.dev/keys"]
+        server.keep(unlabelled)
+        await operate({**weight, "spec": {**weight["spec"], "apiKeys": []}})
+        found = server.there["Secret", "llama-fairpool-config"]
+        assert found["data"] != before["data"]
+        assert found["metadata"]["labels"] == before["metadata"]["labels"]
 
 
 class TestAPoolThatIsGone:

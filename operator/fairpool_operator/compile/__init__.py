@@ -5,6 +5,7 @@ from fairpool_operator.compile.compiled import Compiled, Event, PoolStatus, Refu
 from fairpool_operator.compile.ownership import is_controlled_by
 from fairpool_operator.compile.pool import compile_pool
 from fairpool_operator.compile.settings import Settings
+from fairpool_operator.compile.wanted import kinds_of
 
 __all__ = [
     "Apply",
@@ -19,4 +20,5 @@ __all__ = [
     "changes",
     "compile_pool",
     "is_controlled_by",
+    "kinds_of",
 ]

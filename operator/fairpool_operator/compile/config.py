@@ -25,6 +25,8 @@ from fairpool_operator.resources import FairPool, FairPoolSpec
 MOST_BYTES: Final = 1_000_000
 """Of the Secret that holds it: a little less than the API server takes."""
 
+_UNEVEN: Final = 8
+
 ENGINE_DIRECTORY: Final = "/etc/fairpool/engine"
 AUTHORITY_DIRECTORY: Final = "/etc/fairpool/engine-ca"
 """Where the gateway's pod has the engines' credential, and the authorities that vouch for them."""
@@ -94,13 +96,15 @@ def _filled(
     """With as many of the others as fit, where none do and all do not.
 
     Found by the Illinois form of false position (Dowell and Jarratt, BIT 11, 1971), for sizes grow evenly: some five
-    configurations are packed, of which each takes a large part of a second, where halves would take fifteen.
+    configurations are packed, of which each takes a large part of a second, where halves would take fifteen. Where
+    sizes are so uneven that it has not ended after `_UNEVEN`, halves go on.
     """
-    fitting, beyond, side = 0, len(others), 0
+    fitting, beyond, side, tries = 0, len(others), 0, 0
     room, excess = float(MOST_BYTES - best.size), float(full.size - MOST_BYTES)
     while beyond - fitting > 1:
-        tried = fitting + round((beyond - fitting) * room / (room + excess))
-        tried = min(max(tried, fitting + 1), beyond - 1)
+        tries += 1
+        part = room / (room + excess) if tries <= _UNEVEN else 0.5
+        tried = min(max(fitting + round((beyond - fitting) * part), fitting + 1), beyond - 1)
         packed = _packed(_shared_by(config, own, others[:tried]))
         if packed.fits:
             best, fitting, room = packed, tried, float(MOST_BYTES - packed.size)

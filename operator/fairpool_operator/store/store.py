@@ -17,6 +17,7 @@ from fairpool_operator.store.table import Change, Name, Table
 from fairpool_operator.view import (
     CONFIG,
     GATEWAY,
+    LABEL,
     OWNED_KINDS,
     GatewayPod,
     Owned,
@@ -195,9 +196,10 @@ def _weight(resource: Mapping[str, Any]) -> TenantWeight | Unread:
 
 
 def _secret(resource: Mapping[str, Any]) -> Secret | None:
-    """A Secret that somebody may name; the operator's own are none of these."""
+    """A Secret that somebody may name: none of the operator's own, and none that lists and watches leave out."""
     secret = read_secret(resource)
-    return None if secret.use == CONFIG else secret
+    is_labelled = LABEL in (resource["metadata"].get("labels") or {})
+    return secret if is_labelled and secret.use != CONFIG else None
 
 
 def _labels(resource: Mapping[str, Any]) -> Mapping[str, str]:
