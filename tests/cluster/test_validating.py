@@ -12,8 +12,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from support.cluster.bad_resources import bad_resources
-from support.cluster.bad_together import TEAM_LABELS, as_text, bad_together
-from support.cluster.client import FAIR_POOL, TENANT_WEIGHT, Kind, Refused
+from support.cluster.bad_together import PASTED, TEAM_LABELS, as_text, bad_together
+from support.cluster.client import EVENT, FAIR_POOL, TENANT_WEIGHT, Kind, Refused
 from support.cluster.definitions import dry_run
 from support.cluster.kubectl import KubectlFailed
 from support.cluster.namespaces import new_namespace
@@ -175,6 +175,7 @@ class TestResourcesTogether:
                 for each in documents
                 if Kind.of(each) in (FAIR_POOL, TENANT_WEIGHT)
             ]
+            events = await admin.list(EVENT, namespace)
         there = {identity(each): refused_for(each) for each in decided}
         here = dict.fromkeys(there, "")
         team_is = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": team, "labels": TEAM_LABELS}}
@@ -188,6 +189,7 @@ class TestResourcesTogether:
         assert {(kind, name) for kind, _, name in refused} == {
             (each.kind, each.name) for case in cases for each in case.told
         }
+        assert PASTED not in f"{[each['status'] for each in decided]} {events} {operator.said}"
 
 
 def identity(resource):

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from support.cluster.bad_together import TEAM_LABELS, as_text, bad_together
+from support.cluster.bad_together import PASTED, TEAM_LABELS, as_text, bad_together
 from support.cluster.definitions import fair_pool, tenant_weight
 
 from fairpool_operator.manifests import Manifests, read_text
@@ -54,6 +54,7 @@ class TestTheTable:
         found = report(TEAM, *(document for case in CASES for document in case.documents))
         assert told(found) == [(each.kind, each.name, each.place) for case in CASES for each in case.told]
         assert told(found, Severity.WARNING) == []
+        assert PASTED not in str(found)
 
     def test_what_a_server_stores_and_no_operator_can_read_is_an_error(self):
         key = {"name": "a", "secretKeyRef": {"name": "search-key", "key": "api-key"}, "notAfter": []}

@@ -73,7 +73,7 @@ def _digest(weight: TenantWeight, key: ApiKey, view: View) -> str:
         raise Invalid(f"Key {key.name} has neither secretKeyRef nor digest. Give one of the two.")
     namespace = weight.metadata.namespace
     try:
-        value = value_of(view, namespace, reference.name, reference.key, KEYS)
+        value = value_of(view, namespace, reference.name, reference.key, KEYS, "secretKeyRef.key")
         fit_for(value, f"Secret {namespace}/{reference.name}, key {reference.key}")
     except ReferenceRefused as problem:
         raise type(problem)(f"Key {key.name}: {problem}") from None

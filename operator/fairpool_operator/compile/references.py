@@ -18,7 +18,8 @@ from fairpool_operator.view import ENGINE, KEYS, LABEL, TLS, Value, View
 
 TLS_CERTIFICATE: Final = "tls.crt"
 TLS_KEY: Final = "tls.key"
-
+_TELLABLE: Final = frozenset({TLS_CERTIFICATE, TLS_KEY, "ca.crt", "api-key", "credential"})
+"""Names that are ours and repeated; any other is its author's, and may be a credential that was put there by mistake."""
 
 _CERTIFICATES: Final = frozenset({"CERTIFICATE", "X509 CERTIFICATE", "TRUSTED CERTIFICATE"})
 _PRIVATE_KEYS: Final = frozenset({"PRIVATE KEY", "RSA PRIVATE KEY", "EC PRIVATE KEY"})
@@ -59,7 +60,7 @@ def resolve(pool: FairPool, view: View) -> References:
     problems: list[ReferenceRefused] = []
     for name, key, use, form, field in _needed(pool):
         try:
-            value = value_of(view, pool.metadata.namespace, name, key, use)
+            value = value_of(view, pool.metadata.namespace, name, key, use, f"{field[-1]}.key")
             fit_for(value, f"Secret {pool.metadata.namespace}/{name}, key {key}", form)
         except ReferenceRefused as problem:
             problems.append(problem.at(*field))
@@ -71,8 +72,8 @@ def resolve(pool: FairPool, view: View) -> References:
     return References(proxy_credential, tuple(problems))
 
 
-def value_of(view: View, namespace: str, name: str, key: str, use: str) -> Value:
-    """What is known of one value.
+def value_of(view: View, namespace: str, name: str, key: str, use: str, field: str) -> Value:
+    """What is known of one value; `field` is where the name of the key is written.
 
     Raises:
         SecretNotFound: there is no such Secret whose label allows this use.
@@ -91,7 +92,8 @@ def value_of(view: View, namespace: str, name: str, key: str, use: str) -> Value
         )
     if key not in secret.values:
         there = ", ".join(list(secret.values)[:8]) or "nothing"
-        raise KeyNotFound(f"Secret {namespace}/{name} has no key {key}. Add it, or name what is there: {there}.")
+        called = key if key in _TELLABLE else f"of the name in {field}"
+        raise KeyNotFound(f"Secret {namespace}/{name} has no key {called}. Add it, or name what is there: {there}.")
     return secret.values[key]
 
 
@@ -126,13 +128,13 @@ def _proxy_credential(pool: FairPool, view: View) -> ProxyCredentialSettings | N
     if pool.spec.authentication.type != "TrustedHeader" or reference is None:
         return None
     namespace = pool.metadata.namespace
-    digest = _digest(view, namespace, reference.name, reference.key)
-    following = reference.next_key and _digest(view, namespace, reference.name, reference.next_key)
+    digest = _digest(view, namespace, reference.name, reference.key, "key")
+    following = reference.next_key and _digest(view, namespace, reference.name, reference.next_key, "nextKey")
     return ProxyCredentialSettings(digest=digest, next_digest=following or None)
 
 
-def _digest(view: View, namespace: str, name: str, key: str) -> str:
-    value = value_of(view, namespace, name, key, KEYS)
+def _digest(view: View, namespace: str, name: str, key: str, field: str) -> str:
+    value = value_of(view, namespace, name, key, KEYS, f"proxyCredentialRef.{field}")
     fit_for(value, f"Secret {namespace}/{name}, key {key}")
     assert value.digest is not None
     return value.digest

@@ -140,7 +140,7 @@ class TestTenants:
         told = {tenant.name: tenant.problems for tenant in local.tenants}
         assert told["search"] == ()
         [problem] = told["batch"]
-        said = "ResolvedRefs=False (KeyNotFound): Key first: Secret default/keys has no key batch."
+        said = "ResolvedRefs=False (KeyNotFound): Key first: Secret default/keys has no key of the name in secretKeyRef.key."
         assert re.search(rf"all\.yaml:37: {re.escape(said)}", problem)
 
     def test_what_was_made_of_one_is_noted(self, decided):

@@ -13,6 +13,8 @@ from support.cluster.client import Document
 from support.cluster.definitions import ROOT, fair_pool, tenant_weight
 
 TABLE: Final = ROOT / "tests" / "cluster" / "bad_together.yaml"
+PASTED: Final = "sk-pasted"
+"""What the table has for an API key that somebody put where the name of one belongs: it is to be repeated nowhere."""
 TEAM_LABELS: Final = {"team": "yes"}
 
 
