@@ -7,7 +7,8 @@ published against the model of their engine, under their schedulers and under ou
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from itertools import product
 from typing import Final
 
 import msgspec
@@ -18,6 +19,7 @@ from fairpool_lab.comparison.setup import Setup
 from fairpool_lab.errors import OptionInvalid
 from fairpool_lab.policies import POLICIES
 from fairpool_lab.simulation import simulate
+from fairpool_lab.studies.study import Given, Listed, Made, Traces, Walk, quietly
 from fairpool_lab.traces import Trace
 
 NAME: Final = "headline"
@@ -84,15 +86,15 @@ def check(trace: Trace) -> None:
         )
 
 
-def study(trace: Trace, done: Callable[[Figure], None] | None = None, slots: Sequence[int] = SLOTS) -> Study:
-    """Measure; `done` is told of each figure."""
-    figures = []
-    for number in slots:
-        for scheduler in SCHEDULERS:
-            figures.append(_figure(scheduler, number, _outcome(scheduler, number, trace)))
-            if done is not None:
-                done(figures[-1])
-    return Study(len(trace), len({request.tenant for request in trace}), tuple(figures))
+def study(trace: Trace, walk: Walk = quietly, slots: Sequence[int] = SLOTS) -> Study:
+    """Measure."""
+    figures = tuple(
+        _figure(scheduler, number, _outcome(scheduler, number, trace))
+        for number, scheduler in walk(
+            tuple(product(slots, SCHEDULERS)), lambda part: f"{part[0]} slots, {part[1].title}"
+        )
+    )
+    return Study(len(trace), len({request.tenant for request in trace}), figures)
 
 
 def page(found: Study) -> str:
@@ -107,6 +109,16 @@ def page(found: Study) -> str:
             f"{each.tokens_per_second:,.0f} at {each.slots}" for each in found.figures if each.title == "SFQ"
         ),
     )
+
+
+def _make(given: Sequence[Given], walk: Walk) -> Made:
+    (of,) = given
+    check(of.trace)
+    found = study(of.trace, walk)
+    return Made(found, page(found))
+
+
+LISTED: Final = Listed(NAME, "the VTC paper's Max and Avg Diff, there and here", Traces.ONE, _make)
 
 
 def _outcome(scheduler: Scheduler, slots: int, trace: Trace) -> Outcome:
