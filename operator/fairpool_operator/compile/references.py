@@ -18,8 +18,8 @@ from fairpool_operator.view import ENGINE, KEYS, LABEL, TLS, Value, View
 
 TLS_CERTIFICATE: Final = "tls.crt"
 TLS_KEY: Final = "tls.key"
-_TELLABLE: Final = frozenset({TLS_CERTIFICATE, TLS_KEY, "ca.crt", "api-key", "credential"})
-"""Names that are ours and repeated; any other is its author's, and may be a credential that was put there by mistake."""
+_OURS: Final = frozenset({TLS_CERTIFICATE, TLS_KEY, "ca.crt", "api-key", "credential"})
+"""Names of keys that are told; any other is its author's, and may be a credential that somebody put there."""
 
 _CERTIFICATES: Final = frozenset({"CERTIFICATE", "X509 CERTIFICATE", "TRUSTED CERTIFICATE"})
 _PRIVATE_KEYS: Final = frozenset({"PRIVATE KEY", "RSA PRIVATE KEY", "EC PRIVATE KEY"})
@@ -92,7 +92,7 @@ def value_of(view: View, namespace: str, name: str, key: str, use: str, field: s
         )
     if key not in secret.values:
         there = ", ".join(list(secret.values)[:8]) or "nothing"
-        called = key if key in _TELLABLE else f"of the name in {field}"
+        called = key if key in _OURS else f"of the name in {field}"
         raise KeyNotFound(f"Secret {namespace}/{name} has no key {called}. Add it, or name what is there: {there}.")
     return secret.values[key]
 

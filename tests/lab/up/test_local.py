@@ -140,8 +140,8 @@ class TestTenants:
         told = {tenant.name: tenant.problems for tenant in local.tenants}
         assert told["search"] == ()
         [problem] = told["batch"]
-        said = "ResolvedRefs=False (KeyNotFound): Key first: Secret default/keys has no key of the name in secretKeyRef.key."
-        assert re.search(rf"all\.yaml:37: {re.escape(said)}", problem)
+        said = "ResolvedRefs=False (KeyNotFound): Key first: Secret default/keys has no key of the name in secretKeyRef"
+        assert re.search(rf"all\.yaml:37: {re.escape(said)}\.key\.", problem)
 
     def test_what_was_made_of_one_is_noted(self, decided):
         local = decided(pool(), weight("search"), weight("bare", apiKeys=[]), KEYS)
