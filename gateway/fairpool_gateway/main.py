@@ -1,7 +1,8 @@
 """The command `fairpool-gateway`: one pool's gateway from a configuration file, or from a Secret in Kubernetes.
 
-An option that is not known ends it, for a person may have mistyped one. Only beside `--config-secret`, which an
-operator writes, it is left out and told in the log: that operator may be newer, and its pools are served all the same.
+An option that is not known, or whose value is not, ends it, for a person may have mistyped it. Only beside
+`--config-secret`, which an operator writes, it is left out and told in the log, without the value: that operator may be
+newer, and its pools are served all the same.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import logging
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -29,12 +30,14 @@ EXIT_CANNOT_START, EXIT_CONFIG = 1, 2
 log = logging.getLogger(__name__)
 
 _OPTION: Final = re.compile(r"--[a-z][a-z0-9_-]*(?==|\Z)")
+_OPERATORS: Final = "--config-secret"
+_WHICH_POOL: Final = frozenset({_OPERATORS, "--config"})
 
 
 def main(arguments: Sequence[str] | None = None, *, ordering: OrderingFactory[Request] = Scheduler) -> int:
     """Run the gateway; returns its exit status: 0, 1 where it cannot start, 2 where its configuration is wrong."""
     parser = _parser()
-    parsed, unknown = parser.parse_known_args(arguments)
+    parsed, unknown, of_unknown_value = _parsed(parser, sys.argv[1:] if arguments is None else arguments)
     if unknown and parsed.config_secret is None:
         parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     if (wrong := _wrong_together(parsed)) is not None:
@@ -42,6 +45,8 @@ def main(arguments: Sequence[str] | None = None, *, ordering: OrderingFactory[Re
     logs.set_up(sys.stderr, parsed.log_format, parsed.log_level)
     if unknown:
         log.warning("left out, for this version does not know it: %s", _named(unknown))
+    if of_unknown_value:
+        log.warning("left out, for this version does not know its value: %s", ", ".join(of_unknown_value))
     path: Path | None = parsed.config
     try:
         config = None if path is None else read(path, strict=True)
@@ -58,6 +63,33 @@ def main(arguments: Sequence[str] | None = None, *, ordering: OrderingFactory[Re
         return EXIT_CONFIG
     print(f"{path}: good. Pool {config.pool}, {len(config.tenants)} tenants, {len(config.endpoints)} endpoints.")
     return 0
+
+
+def _parsed(
+    parser: argparse.ArgumentParser, arguments: Sequence[str]
+) -> tuple[argparse.Namespace, list[str], list[str]]:
+    """What was told, the arguments that are not known, and the options that were left out for their values."""
+    is_operators = any(argument.partition("=")[0] == _OPERATORS for argument in arguments)
+    left_out: list[str] = []
+    while True:
+        try:
+            return *parser.parse_known_args(arguments), left_out
+        except argparse.ArgumentError as error:
+            names = (error.argument_name or _OPERATORS).split("/")
+            if not is_operators or not _WHICH_POOL.isdisjoint(names):
+                parser.error(str(error))
+            left_out.append(names[0])
+            arguments = list(_without(names, arguments))
+
+
+def _without(names: Collection[str], arguments: Sequence[str]) -> Iterator[str]:
+    """The arguments without one option, which has these names, and its values."""
+    may_be_value = False
+    for argument in arguments:
+        is_option = argument.partition("=")[0] in names
+        if not is_option and (argument.startswith("-") or not may_be_value):
+            yield argument
+        may_be_value = argument in names
 
 
 def _named(unknown: Sequence[str]) -> str:
@@ -98,11 +130,14 @@ def _options(parsed: argparse.Namespace) -> Options:
 def _parser() -> argparse.ArgumentParser:
     # Without abbreviations: a newer operator's option may be the beginning of one that means something else here.
     parser = argparse.ArgumentParser(
-        prog="fairpool-gateway", description="Serve one pool, as its configuration says.", allow_abbrev=False
+        prog="fairpool-gateway",
+        description="Serve one pool, as its configuration says.",
+        allow_abbrev=False,
+        exit_on_error=False,
     )
     where = parser.add_mutually_exclusive_group(required=True)
     where.add_argument("--config", type=Path, metavar="FILE", help="the pool, in YAML or JSON; followed")
-    where.add_argument("--config-secret", metavar="NAME", help="the Secret where an operator keeps it; followed")
+    where.add_argument(_OPERATORS, metavar="NAME", help="the Secret where an operator keeps it; followed")
     parser.add_argument("--pool", metavar="NAME", help="the FairPool that is told what this gateway sees")
     parser.add_argument("--namespace", metavar="NAME", help="where in Kubernetes pods, Secret and FairPool are")
     parser.add_argument(

@@ -225,6 +225,14 @@ class TestWhatGoesTogether:
 
 class TestAnOptionThatIsNotKnown:
     NEWER = ("--drain", SECRET, f"--engine-key={SECRET}", "--of-the-next-release", "--http2_streams=5")
+    WITH_NEWER_VALUES = (
+        "--log-format",
+        SECRET,
+        f"--drain-seconds={SECRET}",
+        "--no-in-pod=5",
+        "--log-level",
+        "--port=0",
+    )
 
     def test_ends_a_gateway_that_a_person_starts(self, config, capsys):
         with pytest.raises(SystemExit) as ended:
@@ -232,14 +240,31 @@ class TestAnOptionThatIsNotKnown:
         assert ended.value.code == 2
         assert "unrecognized arguments: --drain 5" in capsys.readouterr().err
 
+    @pytest.mark.parametrize("operators", [(), ("--pool=p", "--namespace=n", "--config-secret=s")])
+    def test_is_which_pool_it_serves_and_ends_any_gateway(self, operators, capsys):
+        with pytest.raises(SystemExit) as ended:
+            main([*operators, "--config"])
+        assert ended.value.code == 2
+        assert "argument --config: " in capsys.readouterr().err
+
+    def test_nor_its_value_ends_a_gateway_that_a_person_starts(self, config, capsys):
+        with pytest.raises(SystemExit) as ended:
+            main(["--config", str(config()), "--check", "--log-format", "logfmt"])
+        assert ended.value.code == 2
+        assert "argument --log-format: invalid choice: 'logfmt'" in capsys.readouterr().err
+
     async def test_of_a_newer_operator_is_told_without_its_value_and_ends_nothing(self, tmp_path):
         operators = ("--config-secret", "s", "--pool", "p", "--namespace", "n", "--kubeconfig", str(tmp_path / "none"))
-        async with started_gateway(*operators, *self.NEWER) as gateway:
+        async with started_gateway(*operators, *self.NEWER, *self.WITH_NEWER_VALUES) as gateway:
             assert await gateway.ended() == 1
-        warning, *_, end = gateway.said
-        assert warning.endswith(
+        of_options, of_values, *_, end = gateway.said
+        assert of_options.endswith(
             "WARNING fairpool_gateway.main left out, for this version does not know it:"
             " --drain, --engine-key, --of-the-next-release, --http2_streams"
+        )
+        assert of_values.endswith(
+            "WARNING fairpool_gateway.main left out, for this version does not know its value:"
+            " --log-format, --drain-seconds, --in-pod, --log-level"
         )
         assert end.startswith("fairpool-gateway: ")
         assert SECRET not in "".join(gateway.said)
