@@ -58,6 +58,11 @@ def selectors(expression):
     }
 
 
+def seconds(duration):
+    """Of a duration as Prometheus writes one."""
+    return int(duration[:-1]) * {"s": 1, "m": 60, "h": 3600}[duration[-1]]
+
+
 def unknown(expression):
     """The metrics and labels in an expression that nothing exposes."""
     asked = selectors(expression)
@@ -87,6 +92,15 @@ class TestAnAlert:
         own = set().union(*(EXPOSED[name] for name in selectors(rule["expr"])))
         assert told <= own | BY_SCRAPING
 
+    def test_waits_until_several_scrapes_have_said_so(self, rule):
+        scrapes = [each["interval"] for monitor in MONITORS for each in monitor["spec"]["podMetricsEndpoints"]]
+        assert seconds(rule["for"]) >= 4 * max(map(seconds, scrapes))
+
+    def test_has_lasted_for_as_long_as_its_sentence_says(self, rule):
+        told = re.findall(r"for (\d+) minutes", rule["annotations"]["summary"])
+        times = {seconds(each) for each in (rule["for"], *re.findall(r"\[(\w+)\]", rule["expr"]))}
+        assert {60 * int(minutes) for minutes in told} <= times
+
     def test_has_a_section_of_its_own_in_the_runbook(self, rule):
         page, _, place = rule["annotations"]["runbook"].partition("#")
         assert page == "docs/operations.md"
@@ -104,6 +118,12 @@ def test_the_runbook_names_metrics_that_are_exposed():
     named = set(re.findall(r"fairpool_[a-z_]+[a-z]", runbook))
     assert named
     assert named <= EXPOSED.keys()
+
+
+def test_what_a_fresh_list_makes_good_is_told_after_the_next_one_at_the_earliest():
+    [rule] = [rule for rule in RULES if "fairpool_operator_corrections_total" in selectors(rule["expr"])]
+    [every] = re.findall(r"`--list-seconds (\d+)`", (PAGES / "operator.md").read_text(encoding="utf-8"))
+    assert seconds(rule["for"]) > int(every)
 
 
 def test_what_is_not_exposed_would_be_found():

@@ -60,7 +60,9 @@ def operators_up(*values):
     return [up(value, labels, "fairpool-operator") for value, labels in zip(values, REPLICAS, strict=False)]
 
 
-QUARTER, HOUR = 900, 3600
+FIVE_MINUTES, QUARTER, HOUR = 300, 900, 3600
+RETRIED = 1 / 8
+"""How often in a second a place is listed again that cannot be."""
 
 FIRES = {
     "FairPoolGatewayDown": [[up(0), up(1, QWEN)]],
@@ -83,6 +85,7 @@ FIRES = {
     "FairPoolOperatorDown": [[], operators_up(0, 0), [up(1)]],
     "FairPoolOperatorNotLeading": [operators("leading", 0, 0), operators("leading", 1, 1)],
     "FairPoolOperatorNotSynced": [operators("synced", 0, 1)],
+    "FairPoolOperatorCannotList": [operator_counters("failed_lists", 0, RETRIED)],
     "FairPoolOperatorFailing": [operator_counters("reconciles", 4 / QUARTER, result="failed")],
     "FairPoolOperatorBehind": [operators("waiting_pools", 3, least=1)],
     "FairPoolOperatorMissesEvents": [
@@ -115,6 +118,7 @@ SILENT = {
     "FairPoolOperatorDown": [operators_up(1, 0), operators_up(1, 1)],
     "FairPoolOperatorNotLeading": [operators("leading", 1, 0)],
     "FairPoolOperatorNotSynced": [operators("synced", 1, 1)],
+    "FairPoolOperatorCannotList": [operator_counters("failed_lists", 3 / FIVE_MINUTES), operator_counters("lists", 1)],
     "FairPoolOperatorFailing": [
         operator_counters("reconciles", 2 / QUARTER, result="failed"),
         operator_counters("reconciles", 9, result="written"),
