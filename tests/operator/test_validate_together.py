@@ -17,6 +17,12 @@ FILE = Path("pool.yaml")
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 TEAM = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team", "labels": TEAM_LABELS}}
 CASES = bad_together("inference", "team")
+CORE = (
+    *("Binding", "ComponentStatus", "ConfigMap", "Endpoints", "Event", "LimitRange", "Namespace", "Node"),
+    *("PersistentVolume", "PersistentVolumeClaim", "Pod", "PodTemplate", "ReplicationController", "ResourceQuota"),
+    *("Secret", "Service", "ServiceAccount"),
+)
+"""Every kind of Kubernetes' core group."""
 
 
 def report(*documents, text=None, namespace="default"):
@@ -179,6 +185,34 @@ class TestAResource:
         assert "FairPool and TenantWeight" in found.findings[0].message
 
     @pytest.mark.parametrize(
+        ("what", "said"),
+        [
+            ({"apiVersion": "v1", "kind": "Secrt"}, "there is no Secrt in v1: v1 has Secret"),
+            ({"apiVersion": "v1", "kind": "secret"}, "there is no secret in v1: v1 has Secret"),
+            ({"apiVersion": "v1", "kind": "Namspace"}, "there is no Namspace in v1: v1 has Namespace"),
+            ({"apiVersion": "apps/v1", "kind": "Secret"}, "there is no Secret in apps/v1: v1 has Secret"),
+            ({"kind": "Namespace"}, "there is no Namespace in no apiVersion: v1 has Namespace"),
+            ({"apiVersion": "v1", "kind": "FairPol"}, "there is no FairPol in v1: fairpool.dev/v1alpha1 has FairPool"),
+        ],
+    )
+    def test_of_nearly_a_kind_that_is_read_is_told(self, what, said):
+        found = report({**what, "metadata": {"name": "a"}})
+        assert [(each.severity, each.message) for each in found.findings] == [(Severity.ERROR, said)]
+
+    @pytest.mark.parametrize(
+        ("version", "kind"),
+        [
+            ("example.com/v1", "Secret"),
+            ("example.com/v1", "Secrets"),
+            *(("v1", kind) for kind in CORE),
+            ("apps/v1", "DaemonSet"),
+        ],
+    )
+    def test_of_a_kind_that_there_is_or_may_be_elsewhere_is_left_alone(self, version, kind):
+        found = report({"apiVersion": version, "kind": kind, "metadata": {"name": "a"}})
+        assert (found.others, found.findings) == (1, ())
+
+    @pytest.mark.parametrize(
         "metadata", [None, [], {"name": 7}, {"name": ["a"], "namespace": {}}, {"labels": {"a": True}}]
     )
     def test_whose_metadata_is_none_is_told(self, metadata):
@@ -204,7 +238,7 @@ class TestSecrets:
     def test_are_read_as_the_server_keeps_them(self, fields):
         assert report(fair_pool("default"), with_key(), secret(**fields)).findings == ()
 
-    @pytest.mark.parametrize("labels", [{"fairpool.dev/keys": True}, {"fairpool.dev/keys": "TRUE"}, {}, None, []])
+    @pytest.mark.parametrize("labels", [{"fairpool.dev/keys": "TRUE"}, {}, None, []])
     def test_need_the_label_to_the_letter(self, labels):
         found = report(
             fair_pool("default"),
@@ -216,19 +250,42 @@ class TestSecrets:
     @pytest.mark.parametrize(
         ("fields", "path"),
         [
-            ({"stringData": {"api-key": 12345}}, "stringData.api-key"),
-            ({"data": {"api-key": True}}, "data.api-key"),
-            ({"data": {"api-key": "sk-hunter2"}}, "data.api-key"),
-            ({"data": {"api-key": "c2st MQ=="}}, "data.api-key"),
+            ({"stringData": {"api-key": 12345}}, "stringData[api-key]"),
+            ({"data": {"api-key": True}}, "data[api-key]"),
+            ({"data": {"api-key": "sk-hunter2"}}, "data[api-key]"),
+            ({"data": {"api-key": "c2st MQ=="}}, "data[api-key]"),
             ({"stringData": ["api-key"]}, "stringData"),
+            ({"stringData": {"api-key": "sk", "other": "k" * (1 << 20)}}, "data"),
+            ({"stringData": {"api-key": "sk"}, "immutable": "yes"}, "immutable"),
+            ({"stringData": {"api-key": "sk"}, "type": 7}, "type"),
+            (
+                {"stringData": {"api-key": "sk"}, "labels": {"fairpool.dev/keys": True}},
+                "metadata.labels.fairpool.dev/keys",
+            ),
         ],
-        ids=["a number", "a truth", "not encoded", "encoded with a space", "a list"],
+        ids=[
+            "a number",
+            "a truth",
+            "not encoded",
+            "with a space",
+            "a list",
+            "large",
+            "a text",
+            "no text",
+            "a true label",
+        ],
     )
     def test_that_the_server_refuses_are_told_and_not_there(self, fields, path):
         found = report(fair_pool("default"), with_key(), secret(**fields))
         where = "TenantWeight", "search", "spec.apiKeys[0].secretKeyRef"
         assert sorted(told(found)) == sorted([where, ("Secret", "search-key", path)])
         assert "hunter2" not in str(found.findings)
+
+    def test_are_told_of_at_the_line_where_a_key_is_written_and_at_the_place_that_the_server_names(self):
+        written = secret(stringData={"api-key": "sk", "api key": "sk"})
+        [finding] = report(written).findings
+        assert finding.path == "data[api key]"
+        assert as_text([written]).splitlines()[finding.line - 1].strip() == '"api key": "sk"'
 
     def test_that_are_refused_and_for_nobody_here_are_not_looked_at(self):
         assert report(secret(labels={}, stringData={"port": 5432}), fair_pool("default")).findings == ()

@@ -13,9 +13,9 @@ from fairpool_operator.definitions import definitions
 from fairpool_operator.errors import Unreadable
 from fairpool_operator.manifests import Steps
 from fairpool_operator.resources import read_pool, read_tenant_weight
-from fairpool_operator.validate.causes import rendered
+from fairpool_operator.validate.causes import Cause, rendered
 from fairpool_operator.validate.metadata import check_types
-from fairpool_operator.validate.secrets import problems_of
+from fairpool_operator.validate.secrets import check_secret
 from fairpool_operator.validate.server import check
 
 _READERS: Final[Mapping[str, Callable[[Mapping[str, Any]], object]]] = {
@@ -38,7 +38,7 @@ def judge(resource: Mapping[str, Any]) -> Verdict:
         causes, stored = check(resource)
         refused = tuple((each.path, f"{rendered(each.path)}: {each.message}") for each in causes)
         return Verdict(refused or tuple(_unread(stored)), stored)
-    found = tuple((path, f"{rendered(path)}: {why}") for path, why in _problems(resource))
+    found = tuple((each.place, f"{rendered(each.path)}: {each.message}") for each in _problems(resource))
     return Verdict(found, resource)
 
 
@@ -51,11 +51,14 @@ def _unread(stored: Mapping[str, Any]) -> Iterator[tuple[Steps, str]]:
         yield problem.field, str(problem)
 
 
-def _problems(resource: Mapping[str, Any]) -> Iterator[tuple[Steps, str]]:
+def _problems(resource: Mapping[str, Any]) -> Iterator[Cause]:
     metadata = resource.get("metadata")
     if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str):
-        yield ("metadata", "name"), "is missing"
-    elif unreadable := list(check_types(metadata)):
-        yield from ((each.path, each.message) for each in unreadable)
+        yield Cause(("metadata", "name"), "is missing")
+    elif "sops" in resource:
+        remedy = "its values are encrypted: decrypt it to a file that is in no repository, and add that with -f"
+        yield Cause(("sops",), remedy)
     elif resource["kind"] == "Secret":
-        yield from problems_of(resource)
+        yield from check_secret(resource)
+    else:
+        yield from check_types(metadata)

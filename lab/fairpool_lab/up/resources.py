@@ -16,10 +16,9 @@ from typing import Any, Final, NamedTuple
 from fairpool_lab.up.admission import judge
 from fairpool_operator.manifests import Document, Manifests, Problem, Steps
 from fairpool_operator.store import Store
-from fairpool_operator.validate.kinds import API, mistake
+from fairpool_operator.validate.kinds import API_VERSIONS, mistake
 from fairpool_operator.validate.secrets import values_of
 
-_API_VERSIONS: Final = {"FairPool": API, "TenantWeight": API, "Secret": "v1", "Namespace": "v1"}
 _EPOCH: Final = datetime(2000, 1, 1, tzinfo=UTC)
 
 
@@ -138,7 +137,7 @@ class Resources:
 
 
 def _is_known(document: Document) -> bool:
-    return document.api_version == _API_VERSIONS.get(document.kind)
+    return document.api_version == API_VERSIONS.get(document.kind)
 
 
 def _mistaken(document: Document) -> Problem | None:

@@ -25,16 +25,31 @@ class Fault(StrEnum):
     UNSUPPORTED = "Unsupported value"
 
 
+class Key(str):
+    """A step of a path that is no field but a key of its author's, which the server writes in brackets."""
+
+    __slots__ = ()
+
+
 _BLOCKING: Final = frozenset({Fault.REQUIRED, Fault.TOO_LONG, Fault.TOO_MANY, Fault.UNSUPPORTED})
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """One thing that is wrong; while there is one that `blocks`, the rules in CEL are not looked at."""
+    """One thing that is wrong; while there is one that `blocks`, the rules in CEL are not looked at.
+
+    `written` is where the file has it, if that is not where the server says that it is.
+    """
 
     path: Steps
     message: str
     blocks: bool = False
+    written: Steps | None = None
+
+    @property
+    def place(self) -> Steps:
+        """Where it is in the file."""
+        return self.path if self.written is None else self.written
 
 
 def cause(path: Steps, fault: Fault, detail: str = "", shown: Any = None, *, blocks: bool = False) -> Cause:
@@ -48,5 +63,5 @@ def cause(path: Steps, fault: Fault, detail: str = "", shown: Any = None, *, blo
 
 
 def rendered(path: Steps) -> str:
-    """A path as the server writes it: `spec.endpoints.targetPorts[0].number`."""
-    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).removeprefix(".")
+    """A path as the server writes it: `spec.endpoints.targetPorts[0].number`, or `data[api-key]`."""
+    return "".join(f"[{step}]" if isinstance(step, int | Key) else f".{step}" for step in path).removeprefix(".")

@@ -44,10 +44,12 @@ class _Validation:
         ]
         others = 0
         for document in manifests.documents:
-            if is_ours(document):
+            others += not is_ours(document)
+            if (mistaken := mistake(document)) is not None:
+                self._tell(document, Severity.ERROR, *mistaken)
+            elif is_ours(document):
                 self._resource(document)
             else:
-                others += 1
                 self._other(document)
         for view in self._around.views():
             self._unread(view)
@@ -59,18 +61,15 @@ class _Validation:
 
     def _other(self, document: Document) -> None:
         if (document.api_version, document.kind) == ("v1", "Secret"):
-            for path, why in self._around.add_secret(document.object, self._namespace):
-                self._tell(document, Severity.ERROR, path, why)
-            self._once(document, _known("Secret", self._with_namespace(document.object)))
+            secret = self._with_namespace(document.object)
+            for cause in self._around.add_secret(secret):
+                self._tell(document, Severity.ERROR, cause.path, cause.message, cause.place)
+            self._once(document, _known("Secret", secret))
         elif (document.api_version, document.kind) == ("v1", "Namespace"):
             self._around.add_namespace(document.object)
             self._once(document, ("Namespace", "", _known("Namespace", document.object)[2]))
 
     def _resource(self, document: Document) -> None:
-        if (mistaken := mistake(document)) is not None:
-            path, why = mistaken
-            self._tell(document, Severity.ERROR, path, why)
-            return
         resource = self._with_namespace(document.object)
         causes, stored = check(resource)
         for cause in causes:
@@ -130,9 +129,11 @@ class _Validation:
                 return f"Secret {namespace}/{name} {missing}, or encrypted there: {checked}"
         return ""
 
-    def _tell(self, document: Document, severity: Severity, path: Steps, message: str) -> None:
+    def _tell(
+        self, document: Document, severity: Severity, path: Steps, message: str, written: Steps | None = None
+    ) -> None:
         _, namespace, name = _known(document.kind, self._with_namespace(document.object))
-        line = document.line(path)
+        line = document.line(path if written is None else written)
         self._found.append(
             Finding(document.file, line, severity, document.kind, namespace, name, rendered(path), message)
         )

@@ -1,14 +1,24 @@
-"""Which resources are meant for FairPool, and what is to be said of one that is of no kind or version that there is."""
+"""Which resources are read, and what is to be said of one that was meant to be and is of no kind or version there is.
+
+What always holds: nothing is said of what may be somebody else's: groups with a dot in their names are anybody's, those
+without one are Kubernetes' own, and it has no kind that is nearly called as one that is read here.
+"""
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Mapping
 from typing import Final
 
 from fairpool_operator.definitions import definitions
 from fairpool_operator.manifests import Document, Steps
 
 API: Final = "fairpool.dev/v1alpha1"
+API_VERSIONS: Final[Mapping[str, str]] = {"FairPool": API, "TenantWeight": API, "Secret": "v1", "Namespace": "v1"}
+"""What is read, by its kind."""
 _GROUP: Final = API.partition("/")[0]
+_NEARLY: Final = {kind.casefold(): kind for kind in API_VERSIONS}
+_LEAST_LIKENESS: Final = 0.8
 
 
 def is_ours(document: Document) -> bool:
@@ -17,10 +27,23 @@ def is_ours(document: Document) -> bool:
 
 
 def mistake(document: Document) -> tuple[Steps, str] | None:
-    """Where and why one that was meant for FairPool is of no kind or version that there is; None if it is of one."""
-    is_known = document.api_version == API and document.kind in definitions()
-    if is_known or not is_ours(document):
+    """Where and why one that was meant to be read is of no kind or version that there is; None if it is of one."""
+    if document.api_version == API_VERSIONS.get(document.kind):
         return None
-    field = "apiVersion" if document.kind in definitions() else "kind"
+    if is_ours(document):
+        has = f"{API} has {' and '.join(definitions())}"
+    elif meant := _meant(document):
+        has = f"{API_VERSIONS[meant]} has {meant}"
+    else:
+        return None
+    field = "apiVersion" if document.kind in API_VERSIONS else "kind"
     what = f"there is no {document.kind or 'kind'} in {document.api_version or 'no apiVersion'}"
-    return (field,), f"{what}: {API} has {' and '.join(definitions())}"
+    return (field,), f"{what}: {has}"
+
+
+def _meant(document: Document) -> str | None:
+    """The kind that a mistyped one of Kubernetes' own stands for, if any."""
+    if "." in document.api_version.partition("/")[0]:
+        return None
+    found = difflib.get_close_matches(document.kind.casefold(), _NEARLY, n=1, cutoff=_LEAST_LIKENESS)
+    return _NEARLY[found[0]] if found else None

@@ -1,4 +1,4 @@
-"""Values of Secrets as they are in files, and what of them the API server would not take.
+"""Secrets as they are in files: their values, and why the API server would refuse one.
 
 What always holds: a value is in no text about it.
 """
@@ -7,38 +7,95 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
+from fairpool_operator.definitions import Schema
 from fairpool_operator.manifests import Steps
+from fairpool_operator.validate.causes import Cause, Fault, Key, cause
+from fairpool_operator.validate.metadata import check_metadata, check_types, unknown_metadata
+from fairpool_operator.validate.shape import unknown_fields
 
+_VALUES: Final = ("data", "stringData")
+_ANY: Final[Schema] = {}
+_MAPPING: Final[Schema] = {"additionalProperties": _ANY}
+_FIELDS: Final[Schema] = {
+    "properties": {"immutable": _ANY, "type": _ANY, "data": _MAPPING, "stringData": _MAPPING},
+}
+_NEEDED: Final[Mapping[Any, tuple[str, ...]]] = {"kubernetes.io/tls": ("tls.crt", "tls.key")}
+"""The keys without which a Secret of a type is refused."""
+_KEY: Final = re.compile(r"[-._a-zA-Z0-9]+")
+_KEY_IN_WORDS: Final = (
+    "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or "
+    "'key-name', regex used for validation is '[-._a-zA-Z0-9]+')"
+)
+_LONGEST_KEY: Final = 253
+_MOST_BYTES: Final = 1 << 20
 _LINE_ENDS: Final = str.maketrans("", "", "\r\n")
 """What the server, too, passes over in base64."""
 
 
 def values_of(secret: Mapping[str, Any]) -> dict[str, bytes]:
-    """The values of a Secret in which `problems_of` finds nothing; those in `stringData` count, as on a server."""
+    """The values of a Secret that can be read; those in `stringData` count, as on a server."""
     data = {key: base64.b64decode(value or "") for key, value in (secret.get("data") or {}).items()}
     return data | {key: value.encode() for key, value in (secret.get("stringData") or {}).items() if value is not None}
 
 
-def problems_of(secret: Mapping[str, Any]) -> Iterator[tuple[Steps, str]]:
-    """Why a Secret cannot be read, if so."""
-    if "sops" in secret:
-        yield ("sops",), "its values are encrypted: decrypt it to a file that is in no repository, and add that with -f"
-        return
-    for field in ("data", "stringData"):
+def check_secret(secret: Mapping[str, Any]) -> list[Cause]:
+    """Why the server would refuse a Secret that is in a namespace; of one that cannot even be read nothing more."""
+    metadata = secret.get("metadata")
+    unknown = (*unknown_metadata(metadata), *unknown_fields(_FIELDS, secret))
+    causes = [Cause(path, "unknown field") for path in unknown]
+    causes += [*check_types(metadata), *_unread(secret)]
+    return causes or [*check_metadata(metadata or {}), *_kept(secret)]
+
+
+def _unread(secret: Mapping[str, Any]) -> Iterator[Cause]:
+    if not isinstance(secret.get("immutable"), bool | None):
+        yield Cause(("immutable",), "has to be true or false")
+    if not isinstance(secret.get("type"), str | None):
+        yield Cause(("type",), "has to be text: put it in quotes")
+    for field in _VALUES:
         values = secret.get(field)
-        if values is None:
+        if values is not None and not isinstance(values, dict):
+            yield Cause((field,), "has to be a mapping")
             continue
-        if not isinstance(values, dict):
-            yield (field,), "has to be a mapping"
-            continue
-        for key, value in values.items():
+        for key, value in (values or {}).items():
+            path: Steps = (field, Key(key))
             if value is not None and not isinstance(value, str):
-                yield (field, key), "has to be text: put it in quotes"
+                yield Cause(path, "has to be text: put it in quotes")
             elif field == "data" and value and not _is_base64(value):
-                yield (field, key), "has to be in base64; stringData takes the value as it is"
+                yield Cause(path, "has to be in base64; stringData takes the value as it is")
+
+
+def _kept(secret: Mapping[str, Any]) -> Iterator[Cause]:
+    """What is wrong with what the server would keep, where `stringData` is in `data`."""
+    kept = {**dict.fromkeys((*(secret.get("data") or ()), *(secret.get("stringData") or ())), b""), **values_of(secret)}
+    for key in kept:
+        for detail in _wrong_with(key):
+            yield replace(cause(("data", Key(key)), Fault.INVALID, detail), written=_written(secret, key))
+    if sum(map(len, kept.values())) > _MOST_BYTES:
+        yield cause(("data",), Fault.TOO_LONG, f"may not be more than {_MOST_BYTES} bytes")
+    for key in _NEEDED.get(secret.get("type"), ()):
+        if key not in kept:
+            yield cause(("data", Key(key)), Fault.REQUIRED)
+
+
+def _wrong_with(key: str) -> Iterator[str]:
+    if len(key.encode()) > _LONGEST_KEY:
+        yield f"must be no more than {_LONGEST_KEY} characters"
+    if not _KEY.fullmatch(key):
+        yield _KEY_IN_WORDS
+    if key in {".", ".."}:
+        yield f"must not be '{key}'"
+    elif key.startswith(".."):
+        yield "must not start with '..'"
+
+
+def _written(secret: Mapping[str, Any], key: str) -> Steps:
+    return next((field, key) for field in _VALUES if key in (secret.get(field) or ()))
 
 
 def _is_base64(value: str) -> bool:

@@ -13,12 +13,15 @@ from fairpool_operator.definitions import definitions, schema_of
 from fairpool_operator.validate.causes import Cause, Fault, cause
 from fairpool_operator.validate.metadata import check_metadata, check_types, name_of, unknown_metadata
 from fairpool_operator.validate.rules import check_rules, matches
+from fairpool_operator.validate.secrets import check_secret
 from fairpool_operator.validate.shape import as_stored, unknown_fields
 from fairpool_operator.validate.values import check_lists, check_values
 
 
 def check(resource: Mapping[str, Any]) -> tuple[list[Cause], dict[str, Any]]:
-    """Why the server would refuse a FairPool or TenantWeight that is in a namespace, and what it would make of it."""
+    """Why the server would refuse a FairPool, TenantWeight or Secret in its namespace, and what it would make of it."""
+    if resource["kind"] == "Secret":
+        return check_secret(resource), dict(resource)
     schema = schema_of(definitions()[resource["kind"]])
     unknown = [*unknown_metadata(resource.get("metadata")), *unknown_fields(schema, resource)]
     causes = [Cause(path, "unknown field") for path in unknown]

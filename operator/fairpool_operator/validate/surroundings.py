@@ -13,10 +13,10 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from fairpool_operator.manifests import Steps
 from fairpool_operator.resources import FairPool
 from fairpool_operator.store import Store
-from fairpool_operator.validate.secrets import problems_of, values_of
+from fairpool_operator.validate.causes import Cause
+from fairpool_operator.validate.secrets import check_secret, values_of
 from fairpool_operator.view import LABEL, PoolKey, View
 
 Name = tuple[str, str]
@@ -40,22 +40,21 @@ class Surroundings:
         """A FairPool or TenantWeight as the server would keep it."""
         self._put(resource["kind"], resource)
 
-    def add_secret(self, resource: Mapping[str, Any], namespace: str) -> list[tuple[Steps, str]]:
-        """A Secret as it is in a file; returns what the server would refuse of one that is for FairPool."""
+    def add_secret(self, resource: Mapping[str, Any]) -> list[Cause]:
+        """A Secret that is in a namespace; returns why the server would refuse one that is for FairPool."""
         metadata = _mapping(resource, "metadata")
-        name = metadata.get("name")
-        if not isinstance(name, str) or "sops" in resource:
+        name, namespace = metadata.get("name"), metadata.get("namespace")
+        if "sops" in resource:
             return []
-        named = metadata.get("namespace")
-        where = named if named and isinstance(named, str) else namespace
-        self.secrets.add((where, name))
+        if isinstance(name, str) and isinstance(namespace, str):
+            self.secrets.add((namespace, name))
         if LABEL not in _mapping(metadata, "labels"):
             return []
-        problems = list(problems_of(resource))
-        if not problems:
+        causes = check_secret(resource)
+        if name and not causes:
             data = {key: base64.b64encode(value).decode() for key, value in values_of(resource).items()}
-            self._put("Secret", {"metadata": {**metadata, "namespace": where}, "data": data})
-        return problems
+            self._put("Secret", {"metadata": metadata, "data": data})
+        return causes
 
     def add_namespace(self, resource: Mapping[str, Any]) -> None:
         """A Namespace as it is in a file."""

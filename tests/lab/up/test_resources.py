@@ -107,6 +107,7 @@ def test_a_directory_that_cannot_be_read_keeps_what_was_in_it(files):
     [
         ("kind: FairPool", "kind: FairPol"),
         ("kind: FairPool", "kidn: FairPool"),
+        ("apiVersion: fairpool.dev/v1alpha1\nkind: FairPool", "apiVersion: v1\nkind: Secrt"),
         ("v1alpha1", "v1alpha2"),
         ("metadata:", "metdata:"),
         ("name: llama", "nmae: llama"),
@@ -219,8 +220,16 @@ def test_values_of_secrets_are_had_from_either_field_and_without_space_around_th
 def test_a_secret_that_is_not_in_base64_is_told_of_without_its_value(files):
     files.write("keys", {**secret("keys"), "stringData": None, "data": {"api-key": "sk-hunter2!"}})
     [problem] = files.taken()
-    assert problem.startswith("keys.yaml:9: data.api-key: has to be in base64")
+    assert problem.startswith("keys.yaml:9: data[api-key]: has to be in base64")
     assert "hunter2" not in problem
+
+
+def test_a_secret_that_a_server_would_refuse_is_told_of_where_it_is_written(files):
+    files.write("keys", secret(**{"api key": "sk-1"}))
+    [problem] = files.taken()
+    written = (files.directory / "keys.yaml").read_text(encoding="utf-8").splitlines()
+    line = next(number for number, line in enumerate(written, 1) if "api key:" in line)
+    assert problem.startswith(f"keys.yaml:{line}: data[api key]: Invalid value: a valid config key must consist of")
 
 
 def test_namespaces_have_their_labels_and_the_one_that_a_server_gives_them(files):

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 import yaml
 from support.cluster.client import Document
 from support.cluster.definitions import ROOT, fair_pool, tenant_weight
+from support.cluster.resources import key_secret
 
 TABLE: Final = ROOT / "tests" / "cluster" / "bad_resources.yaml"
-_SMALLEST: Final = {"FairPool": fair_pool, "TenantWeight": tenant_weight}
+_SMALLEST: Final[Mapping[str, Callable[[str], Document]]] = {
+    "FairPool": fair_pool,
+    "TenantWeight": tenant_weight,
+    "Secret": lambda namespace: key_secret(namespace, "search-key", "sk-1"),
+}
 
 
 @dataclass(frozen=True, eq=False)
