@@ -11,7 +11,7 @@ ENGINE_IMAGE ?= fairpool-engine:0.1.0
 COMPILE = $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test kubernetes test-engine engine test-cluster image engine-image lint bench bench-quick bench-load bench-operator bench-scheduler format lock image-locks
+.PHONY: help demo test kubernetes test-engine engine test-cluster image engine-image lint bench bench-quick bench-counts bench-load bench-operator bench-scheduler format lock image-locks
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -52,6 +52,9 @@ bench: $(READY)  ## Measure the gateway beside its peers, for docs/performance.m
 
 bench-quick: $(READY)  ## Measure it beside nginx in five minutes, against the ratios recorded by make bench-quick RECORD=1
 	@$(BIN)/python -m fairpool_lab.bench.gateway --quick $(if $(RECORD),--record)
+
+bench-counts: $(READY)  ## Count the instructions of a request and of decisions, against those recorded by RECORD=1 (valgrind)
+	@$(BIN)/python -m fairpool_lab.bench.counts $(if $(RECORD),--record)
 
 bench-load: $(READY)  ## Measure what crowds cost in memory, and the tenant beside them
 	@$(BIN)/python -m fairpool_lab.bench.load

@@ -23,7 +23,6 @@ from typing import Any, TextIO, TypeVar
 from fairpool_lab import tied
 from fairpool_lab.errors import Interrupted, LabError, OutputInvalid, ProcessFailed
 
-_START_SECONDS = 30.0
 _LAST_LINES = 5
 
 T = TypeVar("T")
@@ -39,6 +38,7 @@ class Program:
         announces: matches a line of its output once it serves.
         output: the file for all that it prints.
         heard: called with each line of it too.
+        start_seconds: how long it may take to announce itself.
         stop_seconds: how long its end may take once it was told to.
     """
 
@@ -47,6 +47,7 @@ class Program:
     announces: re.Pattern[str]
     output: Path
     heard: Callable[[str], None] | None = None
+    start_seconds: float = 30.0
     stop_seconds: float = 5.0
 
 
@@ -109,9 +110,10 @@ class _Child:
 
     async def watch(self) -> None:
         """Follow it to its end, which is a failure unless `end` was called before."""
-        await asyncio.wait((self._copying, self.announced), timeout=_START_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+        within = self._program.start_seconds
+        await asyncio.wait((self._copying, self.announced), timeout=within, return_when=asyncio.FIRST_COMPLETED)
         if not (self._copying.done() or self.announced.done()):
-            raise ProcessFailed(f"{self._program.name} did not start within {_START_SECONDS:g} s{self._quoted()}")
+            raise ProcessFailed(f"{self._program.name} did not start within {within:g} s{self._quoted()}")
         await asyncio.wait((self._copying,))
         self._copying.result()
         status = await self._process.wait()

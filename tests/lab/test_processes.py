@@ -133,10 +133,10 @@ class TestWhatFails:
                 os.kill(min(descendants(os.getpid())), signal.SIGKILL)
                 await asyncio.Event().wait()
 
-    async def test_one_that_says_nothing_in_time_is_given_up(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(processes, "_START_SECONDS", 0.2)
+    async def test_one_that_says_nothing_in_time_is_given_up(self, tmp_path):
+        silent = replace(program("import signal; signal.pause()", tmp_path / "log"), start_seconds=0.2)
         with pytest.raises(ProcessFailed, match=r"the child did not start within 0\.2 s, and said nothing"):
-            async with running(program("import signal; signal.pause()", tmp_path / "log")):
+            async with running(silent):
                 pytest.fail("it runs")
 
     async def test_a_file_that_cannot_be_written_is_named(self, tmp_path):

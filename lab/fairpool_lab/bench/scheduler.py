@@ -1,8 +1,7 @@
 """`make bench-scheduler`: decisions per second and memory per tenant, and how both grow with the tenants that wait.
 
-A decision is one dispatch, after which the tenant's next request arrives, so that all stay backlogged and every
-decision reorders the heap. Sizes are interleaved in each round and medians are compared. Exit status 1 if the
-scheduler is more than `MOST_SLOWER` times slower with the most tenants than with the fewest.
+Sizes are interleaved in each round and medians are compared. Exit status 1 if the scheduler is more than `MOST_SLOWER`
+times slower with the most tenants than with the fewest.
 """
 
 from __future__ import annotations
@@ -20,8 +19,8 @@ from rich.progress import Progress
 from rich.table import Table
 
 from fairpool_gateway.sfq import Scheduler
+from fairpool_lab.bench.backlog import TENANTS, backlogged, decide
 
-TENANTS = (100, 5_000, 100_000)
 MOST_SLOWER = 8
 ROUNDS = 5
 SECONDS = 1.0
@@ -50,26 +49,12 @@ def main() -> int:
     return 0 if slower <= MOST_SLOWER else 1
 
 
-def backlogged(tenants: int) -> Scheduler[int]:
-    """A scheduler in which so many tenants wait, with two requests each, costs of 100 to 999 and weights of 1 to 10."""
-    numbers = count()
-    weights = {f"tenant-{number}": 1 + number % 10 for number in range(tenants)}
-    scheduler: Scheduler[int] = Scheduler(lambda request: 100 + request * 7919 % 900, weights=weights)
-    for _ in range(2):
-        for tenant in weights:
-            scheduler.arrive(tenant, next(numbers))
-    return scheduler
-
-
 def decisions_per_second(scheduler: Scheduler[int]) -> float:
     """How many decisions it takes in a second."""
-    numbers = count(1 << 40)
+    numbers = count(1 << 40, _BATCH)
     decided, began = 0, time.perf_counter()
     while (taken := time.perf_counter() - began) < SECONDS:
-        for _ in range(_BATCH):
-            decision = scheduler.dispatch()
-            assert decision is not None
-            scheduler.arrive(decision.tenant, next(numbers))
+        decide(scheduler, next(numbers), _BATCH)
         decided += _BATCH
     return decided / taken
 

@@ -50,7 +50,7 @@ class Workload:
     def command(self, directory: Path) -> list[str]:
         """What the load generator is told, but for where; writes the files that it reads to a directory."""
         body, keys = directory / f"{self.name}.json", directory / f"{self.tenants}.keys"
-        body.write_text(self.body(_LENGTH), encoding="utf-8")
+        body.write_text(self.body(), encoding="utf-8")
         keys.write_text("".join(f"{key_of(tenant)}\n" for tenant in range(self.tenants)), encoding="utf-8")
         command = [*self.arguments, "--seconds", str(self.seconds), "--warmup", str(self.warmup)]
         command += ["--body", str(body), "--keys", str(keys)]
@@ -60,7 +60,7 @@ class Workload:
             command += ["--large-body", str(large), "--large-share", str(self.large)]
         return command
 
-    def body(self, length: int) -> str:
+    def body(self, length: int = _LENGTH) -> str:
         """One request, with a prompt of this length."""
         prompt = self.prompt + "fair " * ((length - len(self.prompt)) // 5)
         request = {"model": "sim", "messages": [{"role": "user", "content": prompt}], "max_tokens": 100}
