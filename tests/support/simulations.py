@@ -100,6 +100,8 @@ def asks(draw):
         draw(st.none() | st.integers(1, 100)),
         prefix,
         draw(st.none() | st.sampled_from((0.0, 0.01, 0.3, 2.0))),
+        draw(st.none() | st.sampled_from((0.0, 0.2))),
+        draw(st.none() | st.sampled_from((1, 5))),
     )
 
 
@@ -112,6 +114,8 @@ closed_loops = st.builds(
     until=st.sampled_from((0.5, 1.5)),
     pause=st.sampled_from((0.0, 0.2)),
     leaves_after=st.none() | st.just(0.05),
+    patience=st.none() | st.just(0.1),
+    enough=st.none() | st.just(2),
 )
 
 endpoints = st.sets(st.sampled_from(("engine-0", "engine-1", "engine-2"))).map(lambda names: tuple(sorted(names)))

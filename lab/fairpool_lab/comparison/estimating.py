@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, replace
 
+from fairpool_gateway.cost import CostModel
 from fairpool_lab.comparison.setup import Setup
 from fairpool_lab.measures import history, shares
 from fairpool_lab.policies import POLICIES
@@ -42,30 +43,26 @@ def foretell(setup: Setup) -> tuple[Foretold, ...]:
     return tuple(_foretold(replace(setup, estimator=name)) for name in ESTIMATORS)
 
 
-def _foretold(setup: Setup) -> Foretold:
-    run = simulate(setup.scenario(), POLICIES["sfq"].factory)
+def of_run(estimator: str, run: Run, cost: CostModel) -> Foretold:
+    """How well the charges of a run foretold what its requests used."""
     charged, used, off, asked = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
     for request in run.requests:
         if request.end is End.COMPLETED:
-            true = _cost(setup, request.input_tokens, request.output_tokens)
+            true = cost.input_weight * request.input_tokens + cost.output_weight * request.output_tokens
             charged[request.tenant] += request.cost
             used[request.tenant] += true
             off[request.tenant] += abs(request.cost - true)
             asked[request.tenant] += 1
     biases = [charged[tenant] / used[tenant] - 1 for tenant, times in asked.items() if times >= _ENOUGH]
+    use = history.really_used(cost.input_weight, cost.output_weight)
     return Foretold(
-        estimator=setup.estimator,
+        estimator=estimator,
         bias=charged.total() / used.total() - 1 if used else 0.0,
         error=off.total() / used.total() if used else 0.0,
         worst_bias=max(biases, key=abs, default=0.0),
-        share_error=_share_error(setup, run),
+        share_error=shares.shares(run.log, measure=use).greatest_difference,
     )
 
 
-def _share_error(setup: Setup, run: Run) -> float:
-    use = history.really_used(setup.cost.input_weight, setup.cost.output_weight)
-    return shares.shares(run.log, measure=use).greatest_difference
-
-
-def _cost(setup: Setup, input_tokens: int, output_tokens: int) -> int:
-    return setup.cost.input_weight * input_tokens + setup.cost.output_weight * output_tokens
+def _foretold(setup: Setup) -> Foretold:
+    return of_run(setup.estimator, simulate(setup.scenario(), POLICIES["sfq"].factory), setup.cost)

@@ -26,6 +26,8 @@ class Ask(NamedTuple):
         max_tokens: what its body sets as the most, if anything.
         prefix: the names of the blocks that its prompt begins with, each standing for all of the prompt up to its end.
         leaves_after: how long its client waits for the end of the answer, in seconds; None for as long as it takes.
+        patience: how long it waits for a slot; None for as long as it takes.
+        enough: how many tokens of the answer satisfy it, so that it leaves; None for all of them.
     """
 
     arrival: float
@@ -35,6 +37,8 @@ class Ask(NamedTuple):
     max_tokens: int | None = None
     prefix: tuple[int, ...] = ()
     leaves_after: float | None = None
+    patience: float | None = None
+    enough: int | None = None
 
 
 Sizes = Sequence[tuple[int, int]]
@@ -55,7 +59,10 @@ class Clients:
         begin: when they begin to ask.
         until: when they stop.
         pause: how long each thinks before it asks again, in seconds.
+        max_tokens: see `Ask`.
         leaves_after: see `Ask`.
+        patience: see `Ask`.
+        enough: see `Ask`.
     """
 
     tenant: str
@@ -64,12 +71,15 @@ class Clients:
     begin: float = 0.0
     until: float = 600.0
     pause: float = 0.0
+    max_tokens: int | None = None
     leaves_after: float | None = None
+    patience: float | None = None
+    enough: int | None = None
 
     def __post_init__(self) -> None:
         if self.count < 1 or not self.sizes or min(self.sizes)[0] < 1:
             raise SettingsInvalid(f"the closed loops of {self.tenant} need a client, and prompts of at least a token")
-        if self.leaves_after == 0 and not self.pause:
+        if 0 in (self.leaves_after, self.patience) and not self.pause:
             raise SettingsInvalid(f"the closed loops of {self.tenant} would ask and leave for ever at the same moment")
 
     def ask(self, now: float, chance: Random) -> Ask | None:
@@ -77,7 +87,15 @@ class Clients:
         if now >= self.until:
             return None
         tokens = self.sizes[0] if len(self.sizes) == 1 else chance.choice(self.sizes)
-        return Ask(now, self.tenant, *tokens, leaves_after=self.leaves_after)
+        return Ask(
+            now,
+            self.tenant,
+            *tokens,
+            max_tokens=self.max_tokens,
+            leaves_after=self.leaves_after,
+            patience=self.patience,
+            enough=self.enough,
+        )
 
 
 MAX_TOKENS_RULE: Final = (

@@ -35,6 +35,7 @@ class SimulatedRequest(Request):
         max_tokens: what its body sets as the most.
         prefix: the names of the blocks that its prompt begins with.
         client: which closed loop it belongs to; None for one of a trace.
+        enough: how many tokens of its answer its client takes before it leaves; None for all of them.
         computed: tokens of its prompt that were computed for it, each counted once.
         cached: tokens of its prompt that a prefix cache had.
         generated: tokens of its answer so far.
@@ -50,6 +51,7 @@ class SimulatedRequest(Request):
         "computed",
         "end",
         "ended",
+        "enough",
         "first_token",
         "generated",
         "input_tokens",
@@ -76,6 +78,7 @@ class SimulatedRequest(Request):
         self.max_tokens = ask.max_tokens
         self.prefix = ask.prefix
         self.client = client
+        self.enough = ask.enough
         self.computed = 0
         self.cached = 0
         self.generated = 0

@@ -73,6 +73,7 @@ class Scenario:
         cost: what a token weighs.
         estimator: makes what estimates costs.
         queue: what may wait, and how long.
+        max_tenants: how many tenants without a weight of their own are told apart, where an order tells them apart.
         pool: a pool's own configuration, whose tenants may be suspended and have bounds of their own; None for one that
             says nothing but what is said here.
         seed: what closed loops draw their requests by.
@@ -89,6 +90,7 @@ class Scenario:
     cost: CostModel = field(default_factory=CostModel)
     estimator: Callable[[CostModel], Estimator] = Estimator
     queue: QueueSettings = PATIENT
+    max_tenants: int = _MOST_TENANTS
     pool: PoolConfig | None = None
     seed: int = 0
 
@@ -119,7 +121,7 @@ class Scenario:
                 header="x-tenant",
                 proxy_credential=ProxyCredentialSettings(digest="sha256:" + sha256(b"simulated").hexdigest()),
                 unknown_tenants="Admit",
-                max_tenants=_MOST_TENANTS,
+                max_tenants=self.max_tenants,
             ),
             cost=CostSettings(
                 input_weight=self.cost.input_weight,

@@ -167,8 +167,15 @@ class _Simulation:
         self._requests.append(request)
         if ask.leaves_after is not None:
             self._agenda.add(now + ask.leaves_after, Rank.DEPARTURE, partial(self._leave, request))
+        if ask.patience is not None:
+            self._agenda.add(now + ask.patience, Rank.DEPARTURE, partial(self._give_up, request))
         self._carry_out(now, self._dispatcher.arrive(now, request))
         self._expect_tick(now)
+
+    def _give_up(self, request: SimulatedRequest, now: float) -> None:
+        """A client has waited for a slot for as long as it would, and takes its request back if that has none."""
+        if request.slot is None:
+            self._leave(request, now)
 
     def _leave(self, request: SimulatedRequest, now: float) -> None:
         """A client has waited for as long as it would, and takes its request back if that has not ended."""
@@ -228,6 +235,8 @@ class _Simulation:
             request.generated += output
             if output and request.first_token is None:
                 request.first_token = now
+            if output and request.enough is not None and request.generated >= request.enough:
+                self._agenda.add(now, Rank.DEPARTURE, partial(self._leave, request))
             if not self._unmoved:
                 self._policy.progressed(request, computed, output)
             sums = done.get(request.tenant)

@@ -14,6 +14,7 @@ from support import simulations
 from support.simulations import CROWD, SMALL, Watched, check, fixed, scenarios, told
 
 from fairpool_gateway.decision_log import Dispatch
+from fairpool_gateway.sfq import OTHER
 from fairpool_lab.decisions import Event
 from fairpool_lab.engine.prefixes import PrefixCache
 from fairpool_lab.errors import SettingsInvalid
@@ -203,6 +204,28 @@ class TestDemand:
         assert (waited.end, waited.ended, waited.dispatched) == (End.CANCELLED, 0.5, None)
         assert (cut.end, cut.ended, cut.dispatched) == (End.CANCELLED, 2.5, 2.0)
 
+    def test_a_client_that_is_impatient_leaves_the_queue_and_no_engine(self):
+        asks = [Ask(0.0, "a", 100, 0, patience=0.5), Ask(0.0, "a", 100, 0, patience=0.5)]
+        served, waited = simulate(Scenario(fixed, asks, slots=1), SFQ).requests
+        assert (served.end, served.ended) == (End.COMPLETED, 1.0)
+        assert (waited.end, waited.ended) == (End.CANCELLED, 0.5)
+
+    def test_a_client_that_has_enough_leaves_at_that_token(self):
+        asks = [Ask(0.0, "a", 5, 9, enough=3), Ask(0.0, "a", 5, 2, enough=3), Ask(0.0, "a", 5, 3, enough=3)]
+        cut, *whole = simulate(Scenario(Watched, asks), SFQ).requests
+        assert (cut.end, cut.generated) == (End.CANCELLED, 3)
+        assert [(request.end, request.generated) for request in whole] == [(End.COMPLETED, 2), (End.COMPLETED, 3)]
+
+    def test_a_closed_loop_asks_for_what_its_clients_mean(self):
+        scenario = Scenario(Watched, clients=(Clients("a", 1, [(5, 9)], until=0.5, max_tokens=40, enough=2),))
+        run = simulate(scenario, SFQ)
+        assert {(request.max_tokens, request.generated) for request in run.requests} == {(40, 2)}
+
+    def test_strangers_beyond_the_bound_are_one_tenant(self):
+        asks = [Ask(0.0, name, 100, 0) for name in "abcd"]
+        run = simulate(Scenario(fixed, asks, slots=1, weights={"a": 1}, max_tenants=1), SFQ)
+        assert [request.tenant for request in run.requests] == ["a", "b", OTHER, OTHER]
+
     def test_a_slot_that_a_leaving_client_gives_up_is_taken_at_once(self):
         asks = [Ask(0.0, "a", 100, 0, leaves_after=0.25), Ask(0.1, "b", 100, 0)]
         _, after = simulate(Scenario(fixed, asks, slots=1), SFQ).requests
@@ -324,6 +347,7 @@ def test_the_events_of_a_run_grow_as_its_requests_do():
         lambda: Clients("a", 1, []),
         lambda: Clients("a", 1, [(5, 5), (0, 5)]),
         lambda: Clients("a", 1, [(1, 1)], leaves_after=0.0),
+        lambda: Clients("a", 1, [(1, 1)], patience=0.0),
     ],
 )
 def test_a_scenario_that_makes_no_sense_is_refused(build):
