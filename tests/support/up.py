@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+import trustme
 import yaml
 from support.processes import descendants, held
 
@@ -47,6 +48,12 @@ def secret(name: str = "keys", use: str = "true", namespace: str | None = None, 
     """A Secret; `_` in the names of its keys stands for `-` or, twice, for `.`."""
     made = _resource("v1", "Secret", name, namespace, labels={"fairpool.dev/keys": use})
     return {**made, "stringData": {key.replace("__", ".").replace("_", "-"): text for key, text in values.items()}}
+
+
+def certificate(leaf: trustme.LeafCert, name: str = "pair") -> dict[str, Any]:
+    """The Secret of a gateway's certificate."""
+    [chain] = leaf.cert_chain_pems
+    return secret(name, use="tls", tls__crt=chain.bytes().decode(), tls__key=leaf.private_key_pem.bytes().decode())
 
 
 def namespace(name: str, **labels: str) -> dict[str, Any]:

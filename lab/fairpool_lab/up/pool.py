@@ -22,7 +22,12 @@ from fairpool_lab.up.state import CONFIG, PoolState, headers, key
 
 _WORTH_TELLING = re.compile(r"^\S+ (?:WARNING|ERROR) \S+ (.+)")
 
+FINISHES = "what it ran before is being finished first"
+_STARTS = "it is being started"
+_STARTS_ENGINES = "engines of its models are being started"
+
 Failed = Callable[[LabError], None]
+Came = Callable[[], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,27 +43,37 @@ class Pool:
 
     Attributes:
         served: where it is served; None while it is not.
+        late: what it does before it is as it was wanted, where that may take long; `came` is called after that.
     """
 
     def __init__(
-        self, files: PoolState, ports: Ports, drain_seconds: int, say: Callable[[str], None], failed: Failed
+        self,
+        files: PoolState,
+        ports: Ports,
+        drain_seconds: int,
+        say: Callable[[str], None],
+        failed: Failed,
+        came: Came,
     ) -> None:
         self.served: Served | None = None
+        self.late: str | None = None
         self._files = files
         self._ports = ports
         self._drain_seconds = drain_seconds
         self._say = say
         self._failed = failed
+        self._came = came
         self._wanted: Local | None = None
         self._changed = asyncio.Event()
         self._met = asyncio.Event()
+        self._is_late = asyncio.Event()
         self._over_tls = False
         self._numbers = count()
         self._models: tuple[str, ...] = ()
         self._endpoints: tuple[EndpointSettings, ...] = ()
         self._gateway: _Started | None = None
         self._engines: _Started | None = None
-        self._earlier_engines: _Started | None = None
+        self._earlier_engines: list[_Started] = []
         self._task = asyncio.create_task(self._run())
 
     def want(self, local: Local) -> None:
@@ -67,11 +82,12 @@ class Pool:
         self._met.clear()
         self._changed.set()
 
-    async def settled(self) -> None:
-        """Wait until it is as it was wanted last, or has failed."""
-        met = asyncio.ensure_future(self._met.wait())
-        await asyncio.wait((met, self._task), return_when=asyncio.FIRST_COMPLETED)
-        met.cancel()
+    async def settled(self, *, or_late: bool) -> None:
+        """Wait until it is as it was wanted last, or has failed; or, if so asked, until it is late."""
+        ends = [asyncio.ensure_future(each.wait()) for each in (self._met, *([self._is_late] if or_late else []))]
+        await asyncio.wait((*ends, self._task), return_when=asyncio.FIRST_COMPLETED)
+        for each in ends:
+            each.cancel()
         if self._task.done():
             self._task.result()
 
@@ -83,9 +99,8 @@ class Pool:
 
     def hurry(self) -> None:
         """Wait no longer for what runs."""
-        for started in (self._gateway, self._engines, self._earlier_engines):
-            if started is not None:
-                started.hurry()
+        for started in self._all_started():
+            started.hurry()
 
     async def _run(self) -> None:
         while True:
@@ -100,20 +115,34 @@ class Pool:
                 return
             if wanted is self._wanted:
                 self._met.set()
+                if self.late is not None:
+                    self.late = None
+                    self._is_late.clear()
+                    self._came()
 
     async def _meet(self, local: Local) -> None:
         if local.idle is not None:
+            if self._gateway is not None:
+                self.served = None
+                self._be_late(FINISHES)
             await self._end()
         elif local.config is not None:
             if self._gateway is not None and self._over_tls != local.over_tls:
+                self.served = None
+                self._be_late(FINISHES)
                 await self._gateway.end()
-                self._gateway = self.served = None
+                self._gateway = None
             if self._gateway is None:
                 self._ports.see_that_they_are_free()
             await self._simulate(local)
             self._write(local)
             if self._gateway is None:
                 await self._start_gateway(local)
+
+    def _be_late(self, why: str) -> None:
+        """Have nobody wait for what is done now, who has other pools to see to."""
+        self.late = why
+        self._is_late.set()
 
     async def _simulate(self, local: Local) -> None:
         """Have the pool's endpoints. Requests go on in engines of other models, which end with the next change."""
@@ -122,9 +151,11 @@ class Pool:
         if local.endpoints.given:
             self._endpoints = local.endpoints.given
         elif self._engines is None or models != self._models:
-            if self._earlier_engines is not None:
-                await self._earlier_engines.end()
-            self._earlier_engines = self._engines
+            self._be_late(_STARTS_ENGINES)
+            for earlier in self._earlier_engines:
+                earlier.tell()
+            if self._engines is not None:
+                self._earlier_engines.append(self._engines)
             numbers = [next(self._numbers) for _ in range(local.endpoints.simulated)]
             engines = [
                 programs.engine(f"simulated engine {n} of {local.key}", models, self._files.path(f"engine-{n}.log"))
@@ -151,6 +182,7 @@ class Pool:
         self._files.write({**local.files, CONFIG: dump(config).encode()})
 
     async def _start_gateway(self, local: Local) -> None:
+        self._be_late(_STARTS)
         tls: tuple[str, ...] = ()
         if local.over_tls:
             certificate, certificate_key = (str(self._files.path(name)) for name in (TLS_CERTIFICATE, TLS_KEY))
@@ -174,11 +206,15 @@ class Pool:
         self.served = Served(said[1], said[2])
 
     async def _end(self) -> None:
-        for started in (self._gateway, self._engines, self._earlier_engines):
-            if started is not None:
-                await started.end()
-        self._gateway = self._engines = self._earlier_engines = self.served = None
+        for started in self._all_started():
+            await started.end()
+        self._gateway = self._engines = self.served = None
+        self._earlier_engines.clear()
         self._files.forget_secrets()
+
+    def _all_started(self) -> list[_Started]:
+        """The gateway, which ends first, and the engines."""
+        return [each for each in (self._gateway, self._engines, *self._earlier_engines) if each is not None]
 
 
 class _Started:
@@ -199,9 +235,13 @@ class _Started:
         await asyncio.wait((self._task, self._said), return_when=asyncio.FIRST_COMPLETED)
         return self._said.result() if self._said.done() else self._task.result() or []
 
+    def tell(self) -> None:
+        """Tell them to end."""
+        self._over.set()
+
     async def end(self) -> None:
         """Tell them to end, and wait for it."""
-        self._over.set()
+        self.tell()
         await asyncio.wait((self._task,))
 
     def hurry(self) -> None:

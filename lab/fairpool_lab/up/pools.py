@@ -1,8 +1,8 @@
 """Every pool that is served here: which there are, on which ports, and what becomes of all if one fails.
 
-What always holds: a pool keeps its ports for as long as it is there; one that leaves finishes what it runs while the
-others serve on and are edited, also where it is to come back; and what ends by itself ends everything, so that nobody
-takes half for the whole.
+What always holds: a pool keeps its ports for as long as it is there; one that leaves, ends to come back, or starts does
+so while the others serve on and are edited; and what ends by itself ends everything, so that nobody takes half for the
+whole.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 from fairpool_lab.errors import LabError
 from fairpool_lab.up.local import Local
-from fairpool_lab.up.pool import Pool, Served
+from fairpool_lab.up.pool import FINISHES, Pool, Served
 from fairpool_lab.up.programs import Ports
 from fairpool_lab.up.state import State
 from fairpool_operator.view import PoolKey
@@ -38,32 +38,34 @@ class Pools:
         self._pools: dict[PoolKey, Pool] = {}
         self._numbers: dict[PoolKey, int] = {}
         self._leaving: dict[PoolKey, tuple[Pool, asyncio.Task[None]]] = {}
-        self._left = asyncio.Event()
+        self._came = asyncio.Event()
         self._failed = asyncio.Event()
         self._failure: LabError | None = None
 
-    async def meet(self, wanted: Mapping[PoolKey, Local]) -> None:
-        """Have these pools and no others; returns once they are as they are wanted, but for those that still leave."""
+    async def meet(self, wanted: Mapping[PoolKey, Local], *, or_late: bool) -> None:
+        """Have these pools and no others; returns once they are as they are wanted or, if so asked, are late."""
         for key in self._pools.keys() - wanted.keys():
             pool = self._pools.pop(key)
             self._leaving[key] = pool, asyncio.create_task(self._leave(key, pool))
         for key in (each for each in wanted if each not in self._pools and each not in self._leaving):
             files, ports = self._files.of(key), self._ports(key)
-            self._pools[key] = Pool(files, ports, self._drain_seconds, self._say, self._fail)
+            self._pools[key] = Pool(files, ports, self._drain_seconds, self._say, self._fail, self._came.set)
         there = [key for key in wanted if key in self._pools]
         for key in there:
             self._pools[key].want(wanted[key])
         for key in there:
-            await self._pools[key].settled()
+            await self._pools[key].settled(or_late=or_late)
 
-    async def one_has_left(self) -> None:
-        """Wait until a pool is gone; where it is wanted again, it can be had from then on."""
-        await self._left.wait()
-        self._left.clear()
+    async def one_came(self) -> None:
+        """Wait until a pool that was late is as it is wanted, or gone; where it is wanted again, it can be had then."""
+        await self._came.wait()
+        self._came.clear()
 
-    def leaves(self, key: PoolKey) -> bool:
-        """Whether a pool of this name still finishes what it runs, and is none any more."""
-        return key in self._leaving
+    def late(self, key: PoolKey) -> str | None:
+        """What a pool does before it is as it is wanted; None where it is so."""
+        if key in self._leaving:
+            return FINISHES
+        return self._pools[key].late if key in self._pools else None
 
     def served(self, key: PoolKey) -> Served | None:
         """Where a pool is served, if it is."""
@@ -73,6 +75,11 @@ class Pools:
     def are_served(self) -> bool:
         """Whether any is."""
         return any(pool.served for pool in self._pools.values())
+
+    @property
+    def run_something(self) -> bool:
+        """Whether there is anything to finish: a pool is served, or was, or is about to be."""
+        return self.are_served or any(map(self.late, (*self._pools, *self._leaving)))
 
     async def unless_one_fails(self, work: Coroutine[Any, Any, None]) -> None:
         """Do something to its end.
@@ -111,7 +118,8 @@ class Pools:
     async def _leave(self, key: PoolKey, pool: Pool) -> None:
         await pool.end()
         del self._numbers[key], self._leaving[key]
-        self._left.set()
+        self._say(f"Pool {key} has ended.")
+        self._came.set()
 
     def _fail(self, failure: LabError) -> None:
         self._failure = self._failure or failure

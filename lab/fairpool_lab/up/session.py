@@ -82,7 +82,7 @@ class Session:
             try:
                 await pools.unless_one_fails(self._serve(pools, files))
             finally:
-                if pools.are_served:
+                if pools.run_something:
                     self._say(f"Finishing what waits and runs, for {drain_seconds} s at most; once more ends it.")
                 await pools.end()
 
@@ -108,10 +108,10 @@ class Session:
             await self._go_on(pools, files)
 
     async def _until_something_changes(self, followed: Followed | None, pools: Pools) -> Contents | None:
-        """Wait for an edit, which is returned, for the moment at which a key ends, or for a pool that left."""
+        """Wait for an edit, which is returned, for the moment at which a key ends, or for a pool that was late."""
         moments = [local.changes_at for local in self._decided.values() if local.changes_at is not None]
         seconds = (min(moments) - datetime.now(UTC)).total_seconds() if moments else None
-        left = asyncio.create_task(pools.one_has_left())
+        left = asyncio.create_task(pools.one_came())
         edit = asyncio.create_task(followed.changed()) if followed is not None else None
         waiting = [left] if edit is None else [left, edit]
         try:
@@ -128,7 +128,7 @@ class Session:
         there = [key for key, local in self._decide().items() if local.place is not None]
         if there:
             self._given = self._given.settled(there)
-        await self._meet(self._decide(), pools, files)
+        await self._meet(self._decide(), pools, files, or_late=False)
         for key, local in self._decided.items():
             self._say_all(self._lines[key])
             if (served := pools.served(key)) is not None:
@@ -143,10 +143,11 @@ class Session:
 
     async def _go_on(self, pools: Pools, files: State) -> None:
         before, decided = self._lines, self._decide()
-        for key in sorted(before):
-            if pools.served(key) is not None and (key not in decided or decided[key].place is None):
-                self._say(f"Pool {key} is gone; what it runs is finished.")
-        await self._meet(decided, pools, files)
+        for key, local in sorted(self._decided.items()):
+            is_gone = local.place is not None and (key not in decided or decided[key].place is None)
+            if is_gone and (pools.served(key) is not None or pools.late(key) is not None):
+                self._say(f"Pool {key} is gone; what it runs is being finished.")
+        await self._meet(decided, pools, files, or_late=True)
         for key, lines in self._lines.items():
             self._say_all(news(before.get(key, ()), lines))
 
@@ -161,13 +162,14 @@ class Session:
         store, now = self._resources.store(), datetime.now(UTC)
         return {key: decide(key, self._resources, store, self._given.of(key), now) for key in sorted(store.keys())}
 
-    async def _meet(self, decided: dict[PoolKey, Local], pools: Pools, files: State) -> None:
-        """Have pools as was decided, and know what is to be said of each."""
+    async def _meet(self, decided: dict[PoolKey, Local], pools: Pools, files: State, *, or_late: bool) -> None:
+        """Have pools as was decided, or on their way, and know what is to be said of each."""
         self._decided = decided
-        await pools.meet({key: local for key, local in decided.items() if local.place is not None})
+        there = {key: local for key, local in decided.items() if local.place is not None}
+        await pools.meet(there, or_late=or_late)
         self._lines = {
             key: [
-                *pool_lines(local, pools.served(key), files.of(key).directory, pools.leaves(key)),
+                *pool_lines(local, pools.served(key), files.of(key).directory, pools.late(key)),
                 *tenant_lines(local),
             ]
             for key, local in decided.items()

@@ -18,8 +18,8 @@ from fairpool_lab.up.state import headers, key
 _UNKNOWN_MODEL = "MODEL"
 
 
-def pool_lines(local: Local, served: Served | None, directory: Path, leaves: bool) -> Iterator[str]:
-    """A pool, and where it is served if it is; `leaves` says that one of its name still finishes what it runs."""
+def pool_lines(local: Local, served: Served | None, directory: Path, late: str | None) -> Iterator[str]:
+    """A pool, and where it is served if it is; `late` says what it does before it is as it is to be, if anything."""
     if local.place is None:
         yield f"Pool {local.key}, in none of the files: not served"
         return
@@ -28,8 +28,8 @@ def pool_lines(local: Local, served: Served | None, directory: Path, leaves: boo
     yield from (f"  {problem}{kept}" for problem in local.problems)
     if local.idle is not None:
         yield f"  {local.idle}"
-    elif leaves:
-        yield "  what it ran before is being finished: it is served again after that"
+    if late is not None:
+        yield f"  {late}"
     if served is not None:
         yield f"  endpoints  {_endpoints(local)}"
         yield f"  admin      {served.admin_url}: /readyz, /metrics, /debug/pool, tenants, requests, keys"

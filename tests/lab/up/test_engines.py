@@ -16,7 +16,7 @@ import openai
 from support.certificates import Authority
 from support.engine import engine_process
 from support.processes import descendants
-from support.up import Up, pool, secret, up, weight, write
+from support.up import Up, certificate, pool, secret, up, weight, write
 
 SEARCH, ENGINE = "key-of-search-51c0", "key-of-engine-e0e0"
 KEYS = secret(search=SEARCH)
@@ -67,12 +67,10 @@ async def over_tls(url: str, context: ssl.SSLContext) -> AsyncIterator[str]:
 
 async def test_engines_get_their_credential_and_tenants_see_the_certificate(tmp_path):
     authority = Authority(tmp_path)
-    leaf = authority.sign("127.0.0.1")
-    pair = {"tls__crt": leaf.cert_chain_pems[0].bytes().decode(), "tls__key": leaf.private_key_pem.bytes().decode()}
     files = tmp_path / "files"
     files.mkdir()
     write(files / "pool.yaml", asked_by_pool(authority), weight("search"))
-    write(files / "keys.yaml", KEYS, secret("pair", use="tls", **pair))
+    write(files / "keys.yaml", KEYS, certificate(authority.sign("127.0.0.1")))
     engine = secret("engine", use="engine", api_key=ENGINE, ca__crt=authority.pem.decode())
     write(files / "engine.yaml", engine)
     async with (

@@ -18,11 +18,13 @@ from pathlib import Path
 import httpx
 import openai
 import pytest
+import trustme
 from support.processes import descendants, held
-from support.up import FAIRPOOL, Up, pool, secret, up, weight, write
+from support.up import FAIRPOOL, Up, certificate, pool, secret, up, weight, write
 
 SEARCH, BATCH, MINI = "key-of-search-51c0", "key-of-batch-9f27", "key-of-mini-77aa"
 KEYS = secret(search=SEARCH, batch=BATCH, mini=MINI)
+OVER_TLS = {"tls": {"certificateRef": {"name": "pair"}}}
 PROMISE = 1.0
 """Seconds within which an edit is in force."""
 
@@ -231,7 +233,7 @@ class TestEdits:
         so_far = len(place.up.said)
         place.write("third", *third)
         place.up.says(r"^Pool default/third, in \S+: not served$", after=so_far)
-        place.up.says(r"^  what it ran before is being finished: it is served again after that$", after=so_far)
+        place.up.says(r"^  what it ran before is being finished first$", after=so_far)
         place.write("llama", pool(models=["large"]), weight("search", weight=250))
         eventually(lambda: place.weights()["search"] == 250)
         next(stream)
@@ -239,6 +241,50 @@ class TestEdits:
         url = place.up.says(r"^Pool default/third, in \S+: (http\S+)$", after=so_far)[1]
         assert place.completion(BATCH, url).choices
         (place.directory / "third.yaml").unlink()
+
+    @pytest.mark.parametrize(
+        ("name", "change", "into", "weighs"),
+        [
+            ("idle", [], "not served$", 260),
+            (
+                "secure",
+                [weight("batch", of="secure"), certificate(trustme.CA().issue_cert("127.0.0.1"))],
+                "https:",
+                270,
+            ),
+        ],
+    )
+    def test_a_pool_finishes_what_it_runs_before_its_change_and_delays_no_edit_of_another(
+        self, place, name, change, into, weighs
+    ):
+        place.write(name, pool(name), weight("batch", of=name))
+        url = place.up.url(f"default/{name}")
+        stream = place.completion(BATCH, url, max_tokens=16_000, stream=True)
+        next(stream)
+        so_far = len(place.up.said)
+        place.write(name, pool(name, gateway=OVER_TLS if change else {}), *change)
+        place.up.says(r"^  what it ran before is being finished first$", after=so_far)
+        place.write("llama", pool(models=["large"]), weight("search", weight=weighs))
+        eventually(lambda: place.weights()["search"] == weighs)
+        next(stream)
+        stream.close()
+        place.up.says(rf"^Pool default/{name}, in \S+: {into}", after=so_far)
+        (place.directory / f"{name}.yaml").unlink()
+        place.up.says(rf"^Pool default/{name} has ended\.$", after=so_far)
+
+    def test_engines_that_still_run_something_delay_no_edit_of_another_pool(self, place):
+        place.write("busy", pool("busy", models=["a"]), weight("batch", of="busy"))
+        url = place.up.url("default/busy")
+        stream = place.completion(BATCH, url, model="a", max_tokens=16_000, stream=True)
+        next(stream)
+        place.write("busy", pool("busy", models=["b"]), weight("batch", of="busy"))
+        with openai.OpenAI(base_url=url, api_key=BATCH, max_retries=0) as client:
+            eventually(lambda: [model.id for model in client.models.list()] == ["b"], within=30.0)
+        place.write("busy", pool("busy", models=["c"]), weight("batch", of="busy"))
+        place.write("llama", pool(models=["large"]), weight("search", weight=280))
+        eventually(lambda: place.weights()["search"] == 280)
+        stream.close()
+        (place.directory / "busy.yaml").unlink()
 
 
 class TestTheEnd:
