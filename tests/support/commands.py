@@ -19,6 +19,7 @@ ELSEWHERE: Final = {
 """Blocks that a test of their own runs, by their first line: which."""
 
 NEEDS_MORE: Final = {
+    "fairpool lab study bound --out docs/studies --trace \\": "those traces",
     "fairpool lab study calibration --out docs/studies --trace \\": "those traces",
     "fairpool lab study headline --trace vtc_real_trace.csv --out docs/studies": "that trace",
     "kind create cluster": "kind and docker",

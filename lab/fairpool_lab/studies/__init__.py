@@ -10,12 +10,16 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from fairpool_lab.studies import calibration_page, headline
+from fairpool_lab.studies import bound, calibration_page, headline
 from fairpool_lab.studies.study import Given, Listed, Made, Traces, Walk, quietly
 
 __all__ = ["STUDIES", "Given", "Listed", "Made", "Traces", "Walk", "quietly"]
 
-_LISTED: Final = (headline.LISTED, calibration_page.LISTED)
+_LISTED: Final = (
+    bound.LISTED,
+    headline.LISTED,
+    calibration_page.LISTED,
+)
 
 STUDIES: Final[Mapping[str, Listed]] = MappingProxyType({listed.name: listed for listed in _LISTED})
 """Every study by its name."""

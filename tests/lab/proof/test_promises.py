@@ -14,12 +14,12 @@ from random import Random
 import pytest
 from support import sfq_broken
 from support.controls import control
-from support.fluid_waits import fluid_waits
 
 from fairpool_lab import traces
 from fairpool_lab.comparison import engines, setup
 from fairpool_lab.measures import gap
 from fairpool_lab.measures.distribution import Distribution
+from fairpool_lab.measures.fluid_waits import Work, fluid_waits
 from fairpool_lab.measures.shares import shares
 from fairpool_lab.measures.waits import waits
 from fairpool_lab.policies import POLICIES, PolicyFactory
@@ -131,7 +131,8 @@ def isolates(order: str) -> bool:
     """Who asks for little waits a fifth as long as in order of arrival, and three times as long as in a fluid."""
     longest = waits(played(order, "crowd").log.events)["victim"].p99
     in_order = waits(played("arrival order", "crowd").log.events)["victim"].p99
-    fluid = fluid_waits(CROWD, ALIKE, lambda ask: ask.input_tokens + 2 * ask.output_tokens, RATE)
+    work = (Work(ask.arrival, ask.tenant, ask.input_tokens + 2 * ask.output_tokens) for ask in CROWD)
+    fluid = fluid_waits(work, ALIKE, RATE)
     return longest <= in_order / 5 and longest <= 3 * Distribution.of(fluid["victim"]).p99
 
 
