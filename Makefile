@@ -38,7 +38,7 @@ image:  ## Build the image of both programs: make image BASE=IMAGE [IMAGE=NAME:T
 	@$(if $(BASE),,$(error BASE is missing, an image with Python 3.11 or later and its venv module: make image BASE=python:3.13-slim))
 	@$(BUILDER) build $(BUILD_OPTIONS) --file Containerfile --build-arg BASE=$(BASE) --tag $(IMAGE) .
 
-engine-image:  ## Build the simulated engine's image on that one: make engine-image [IMAGE=…] [ENGINE_IMAGE=…]
+engine-image: $(filter image,$(MAKECMDGOALS))  ## Build the simulated engine's image on that one: make engine-image [IMAGE=…] [ENGINE_IMAGE=…]
 	@$(BUILDER) build $(BUILD_OPTIONS) --file lab/Containerfile --build-arg IMAGE=$(IMAGE) --tag $(ENGINE_IMAGE) lab
 
 lint: $(READY)  ## Check style, types and layers

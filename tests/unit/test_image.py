@@ -59,19 +59,46 @@ class TestTheLocks:
 
 
 class TestMake:
-    def test_builds_the_engines_image_on_the_one_that_it_has_built(self):
+    @pytest.mark.parametrize("goals", [("image", "engine-image"), ("-j", "engine-image", "image")])
+    def test_builds_the_engines_image_on_the_one_that_it_has_built_before(self, goals):
         named = ("BASE=python:3", "IMAGE=fairpool:dev", "ENGINE_IMAGE=fairpool-engine:dev", "BUILDER=echo")
         made = subprocess.run(
-            ["make", "--no-print-directory", "image", "engine-image", *named],
+            ["make", "--no-print-directory", *goals, *named],
             cwd=ROOT,
             capture_output=True,
             text=True,
             check=True,
         )
-        assert made.stdout.splitlines() == [
+        assert [line for line in made.stdout.splitlines() if line.startswith("build ")] == [
             "build --file Containerfile --build-arg BASE=python:3 --tag fairpool:dev .",
             "build --file lab/Containerfile --build-arg IMAGE=fairpool:dev --tag fairpool-engine:dev lab",
         ]
+
+    def test_builds_the_engines_image_alone_where_that_alone_is_asked_for(self):
+        made = subprocess.run(
+            ["make", "--no-print-directory", "engine-image", "BUILDER=echo"],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert len(made.stdout.splitlines()) == 1
+
+
+class TestWhatABuilderReads:
+    def test_is_in_the_one_file_that_all_of_them_know(self):
+        """Docker reads no .containerignore; buildah and podman read no .dockerignore beside one."""
+        for context in (ROOT, ROOT / "lab"):
+            assert (context / ".dockerignore").exists()
+            assert not (context / ".containerignore").exists()
+            assert not list(context.glob("Containerfile.*"))
+
+    def test_is_what_the_containerfile_copies_and_nothing_else(self):
+        lines = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
+        everything, *kept, caches = [line for line in lines if not line.startswith("#")]
+        copied = re.findall(r"^COPY (?!--from)(.+) \S+$", CONTAINERFILE, re.MULTILINE)
+        assert (everything, caches) == ("*", "**/__pycache__")
+        assert {line.removeprefix("!") for line in kept} == set(" ".join(copied).split())
 
 
 class TestTheContainerfile:

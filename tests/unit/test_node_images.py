@@ -18,7 +18,7 @@ def project(tmp_path):
     for name in ("gateway", "operator", "crds", "lab"):
         (root / name).mkdir(parents=True)
         (root / name / "file.py").write_text(name)
-    for name in ("Containerfile", ".containerignore", "requirements.build.lock", "requirements.image.lock", "LICENSE"):
+    for name in ("Containerfile", ".dockerignore", "requirements.build.lock", "requirements.image.lock", "LICENSE"):
         (root / name).write_text(name)
     (root / "pyproject.toml").write_text("")
     return root
@@ -69,6 +69,13 @@ def test_what_stands_on_a_change_is_made_again(project, made, tmp_path, changed,
     (project / changed / "more.py").write_text("more")
     images(project, tmp_path / "cache")
     assert made == again
+
+
+def test_what_a_build_left_that_was_killed_is_removed_before_the_next(project, made, tmp_path):
+    left = tmp_path / "cache" / ".images-left" / "store"
+    left.mkdir(parents=True)
+    images(project, tmp_path / "cache")
+    assert [each.name for each in (tmp_path / "cache").iterdir() if each.is_dir()] == []
 
 
 def test_the_last_four_that_were_used_are_kept(project, made, tmp_path):

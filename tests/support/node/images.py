@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 import platform
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -45,12 +46,13 @@ _PASSED_ON: Final = ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL")
 """How pip on this machine knows whom to trust and where to look."""
 
 _SOURCES: Final = (
-    *("Containerfile", ".containerignore", "requirements.build.lock", "requirements.image.lock"),
+    *("Containerfile", ".dockerignore", "requirements.build.lock", "requirements.image.lock"),
     *("pyproject.toml", "LICENSE", "crds", "gateway", "operator"),
 )
 """All but README.md, which is a description inside the image and nothing more."""
 
 _NEXT: Final = "/opt/next"
+_WORK: Final = ".images-"
 _KEPT: Final = 4
 """As many archives of a kind stay in the cache, the last used: each is some hundred megabytes."""
 
@@ -81,7 +83,8 @@ def images(root: Path = ROOT, cache: Path | None = None) -> Images:
     fairpool = cache / f"image-fairpool-{made_of}.tar"
     following = cache / f"image-next-{_key((made_of,), (Path(next_release.__file__),))}.tar"
     engine = cache / f"image-engine-{_key((made_of,), (root / 'lab',))}.tar"
-    with alone(cache / "images.lock", "the images"), tempfile.TemporaryDirectory(dir=cache, prefix=".images-") as work:
+    with alone(cache / "images.lock", "the images"), tempfile.TemporaryDirectory(dir=cache, prefix=_WORK) as work:
+        _sweep(cache, Path(work))
         builder = _Builder(Path(work), base)
         if not base.exists():
             _timed("a base image of Debian's packages", lambda: _debian(base))
@@ -161,7 +164,7 @@ class _Builder:
 
 
 def _debian(archive: Path) -> None:
-    with tempfile.TemporaryDirectory(dir=archive.parent, prefix=".base-") as work:
+    with tempfile.TemporaryDirectory(dir=archive.parent, prefix=_WORK) as work:
         written = Path(work) / archive.name
         _run([*_DEBIAN, str(written)])
         written.rename(archive)
@@ -189,6 +192,14 @@ def _key(words: Sequence[str], paths: Iterable[Path] = ()) -> str:
             if file.is_file() and "__pycache__" not in file.parts:
                 digest.update(f"\0{file.relative_to(path.parent)}\0".encode() + file.read_bytes())
     return digest.hexdigest()[:16]
+
+
+def _sweep(cache: Path, own: Path) -> None:
+    """Remove what builds that were killed left, but for what somebody has mounted something in."""
+    mounted = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()]
+    for left in cache.glob(f"{_WORK}*"):
+        if left != own and not any(Path(place).is_relative_to(left.resolve()) for place in mounted):
+            shutil.rmtree(left)
 
 
 def _forget_unused(cache: Path) -> None:
