@@ -8,7 +8,7 @@ import pytest
 from support.node import images as node_images
 from support.node import next_release
 from support.node.images import images
-from support.node.next_release import FIELD, OPTION
+from support.node.next_release import FIELD, OPTION, VALUE
 
 
 @pytest.fixture
@@ -106,4 +106,7 @@ def test_the_release_after_this_one_says_more_and_knows_what_it_says(tmp_path):
         text=True,
         check=True,
     )
-    assert [program.stdout.count(word) for word in (f"'{OPTION}'", f'"{FIELD}"', f"[{OPTION} ")] == [1, 1, 1]
+    assert [
+        program.stdout.count(word)
+        for word in (f"'{OPTION}'", f"'{VALUE}'", f'"{FIELD}"', f"[{OPTION} ", f"json,{VALUE}")
+    ] == [1, 1, 1, 1, 2]

@@ -139,6 +139,22 @@ class TestContentThatCannotBeUsed:
             assert (await made.told())[0] == 5
 
     @pytest.mark.parametrize(
+        ("field", "why"),
+        [
+            (b'"version": 2', "version: must be 1, the only version that this gateway reads, not 2"),
+            (b'"authentication": {"type": "OfAFarRelease"}', "authentication.type: "),
+        ],
+    )
+    async def test_of_a_release_too_far_ahead_leaves_the_last_one_in_force(self, field, why):
+        async with following(secret(weighing(1))) as made:
+            assert await made.told() == (1, hash_of(weighing(1)))
+            made.write(secret(b'{"pool": "llama", ' + field + b"}", version="2"))
+            [problem] = await made.told()
+            assert problem.startswith(why)
+            made.write(secret(weighing(1), version="3"))
+            assert await made.told() == (1, hash_of(weighing(1)))
+
+    @pytest.mark.parametrize(
         ("data", "why"),
         [
             (None, "has no config.json.gz"),

@@ -1,7 +1,8 @@
 """A release after this one, made of this one's sources by a few edits, as releases are.
 
-Its operator writes more than this release knows, on the gateway's command line and in its configuration, and its
-gateway knows both. So what an upgrade lets meet is code of two ages, not one code under two names.
+Its operator writes more than this release knows, on the gateway's command line (an option, and a value of another) and
+in its configuration, and its gateway knows all of it. So what an upgrade lets meet is code of two ages, not one code
+under two names.
 """
 
 from __future__ import annotations
@@ -16,17 +17,25 @@ FIELD: Final = "ofTheNextRelease"
 OPTION: Final = "--of-the-next-release"
 """What its operator writes on the gateway's command line, with a value."""
 
+VALUE: Final = "of-the-next-release"
+"""What its operator writes there for `--log-format`."""
+
 _PROGRAMS: Final = ("gateway/fairpool_gateway", "operator/fairpool_operator")
 _EDITS: Final = (
     (
         "fairpool_operator/compile/objects/deployment.py",
         '"--log-format": "json",\n',
-        f'"--log-format": "json",\n        "{OPTION}": "some-value",\n',
+        f'"--log-format": "{VALUE}",\n        "{OPTION}": "some-value",\n',
     ),
     (
         "fairpool_gateway/main.py",
         '    parser.add_argument("--decision-log"',
         f'    parser.add_argument("{OPTION}")\n    parser.add_argument("--decision-log"',
+    ),
+    (
+        "fairpool_gateway/main.py",
+        '"--log-format", choices=("text", "json")',
+        f'"--log-format", choices=("text", "json", "{VALUE}")',
     ),
     (
         "fairpool_gateway/config/pool.py",
