@@ -237,7 +237,7 @@ def _unchecked_key(digest, **fields):
     return KeySettings(digest=digest_of("any"), **fields).model_copy(update={"digest": digest})
 
 
-def _unchecked(view, namespace, name, key, use):
+def _unchecked(view, namespace, name, key, use, field):
     return view.secrets[namespace, name].values[key]
 
 
