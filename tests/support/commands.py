@@ -22,6 +22,7 @@ NEEDS_MORE: Final = {
     "fairpool lab study bound --out docs/studies --trace \\": "those traces",
     "fairpool lab study calibration --out docs/studies --trace \\": "those traces",
     "fairpool lab study headline --trace vtc_real_trace.csv --out docs/studies": "that trace",
+    "fairpool lab study truth --trace vtc_real_trace.csv --out docs/studies": "that trace",
     "kind create cluster": "kind and docker",
     "buildah push fairpool:dev docker-archive:fairpool.tar:fairpool:dev": "kind, and images that were built there",
 }

@@ -14,7 +14,7 @@ _CLIENT_SECONDS = 300.0
 """Longer than any run: nothing is given up by the client."""
 
 WORD = "fair"
-"""With a space, four bytes: one token of the simulated engine."""
+"""With a space five bytes, so a little more than a token of the simulated engine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +67,14 @@ async def replay(
     return [task.result() for task in sent]
 
 
+def content(request: TraceRequest) -> str:
+    """What the one message of a request says: a word for each token of the prompt that the trace recorded."""
+    return f"{WORD} " * request.input_tokens
+
+
 async def _send(client: openai.AsyncOpenAI, request: TraceRequest, model: str, *, stream: bool) -> Answer:
     """One request; the engine is told to generate exactly as many tokens as the trace recorded."""
-    messages: list[openai.types.chat.ChatCompletionMessageParam] = [
-        {"role": "user", "content": f"{WORD} " * request.input_tokens}
-    ]
+    messages: list[openai.types.chat.ChatCompletionMessageParam] = [{"role": "user", "content": content(request)}]
     exactly = {"ignore_eos": True}
     tokens = 0
     try:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from fairpool_lab.studies import bound, calibration_page, headline
+from fairpool_lab.studies import bound, calibration_page, headline, truth_page
 from fairpool_lab.studies.study import Given, Listed, Made, Traces, Walk, quietly
 
 __all__ = ["STUDIES", "Given", "Listed", "Made", "Traces", "Walk", "quietly"]
@@ -19,6 +19,7 @@ _LISTED: Final = (
     bound.LISTED,
     headline.LISTED,
     calibration_page.LISTED,
+    truth_page.LISTED,
 )
 
 STUDIES: Final[Mapping[str, Listed]] = MappingProxyType({listed.name: listed for listed in _LISTED})
