@@ -5,13 +5,15 @@ from __future__ import annotations
 import io
 import json
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from support.permissions import minded
+from support.processes import PATIENCE
 
 from fairpool_operator.errors import CannotStart
-from fairpool_operator.manifests import STDIN, read
+from fairpool_operator.manifests import STDIN, files, read
 
 
 @pytest.fixture
@@ -59,6 +61,18 @@ class TestFiles:
         (repository / "directory.yaml").mkdir()
         (repository / "link-to-directory.yaml").symlink_to(repository / "team")
         assert [file.name for file in read([repository]).files] == ["tenant.yaml"]
+
+    def test_that_are_pipes_once_they_are_opened_are_not_waited_for(self, repository, monkeypatch):
+        pipe = repository / "pipe.yaml"
+        os.mkfifo(pipe)
+        looks = iter([True])
+        monkeypatch.setattr(files, "_is_read", lambda path: path.is_file() or next(looks, False))
+        with ThreadPoolExecutor() as pool:
+            found = pool.submit(read, [repository])
+            try:
+                assert [file.name for file in found.result(PATIENCE).files] == ["tenant.yaml"]
+            finally:
+                os.close(os.open(pipe, os.O_RDWR))  # whoever waits for a writer has one
 
 
 class TestWhatCannotBeRead:
@@ -130,14 +144,14 @@ class TestWhatMovesMeanwhile:
         assert (found.files, kinds(found), told(found)) == ((repository / "moved" / "tenant.yaml",), ["A"], [])
 
     def test_is_found_where_it_went_when_a_file_was_there_at_the_listing(self, repository, monkeypatch):
-        read_bytes = Path.read_bytes
+        read_at_once = files._at_once
 
         def moved(path):
             if path.name == "tenant.yaml":
                 path.rename(path.with_name("moved.yaml"))
-            return read_bytes(path)
+            return read_at_once(path)
 
-        monkeypatch.setattr(Path, "read_bytes", moved)
+        monkeypatch.setattr(files, "_at_once", moved)
         found = read([repository])
         assert (found.files, told(found)) == ((repository / "team" / "moved.yaml",), [])
 

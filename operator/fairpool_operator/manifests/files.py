@@ -1,12 +1,14 @@
 """Which files resources are in, and what is in these: found again each time, while anybody may be editing them.
 
-What always holds: what cannot be looked into is told, and never taken for empty; and a file or a directory that goes
-away meanwhile is no fault, but a reason to look again, for what was in it may be somewhere else by now.
+What always holds: what cannot be looked into is told, and never taken for empty; a file or a directory that goes away
+meanwhile is no fault, but a reason to look again, for what was in it may be somewhere else by now; and of what nobody
+named only files are waited for, so that a pipe in a directory holds up nothing, whenever it got there.
 """
 
 from __future__ import annotations
 
 import os
+import stat
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -22,6 +24,7 @@ Contents = Mapping[Path, bytes | Problem]
 """What is in each file or, of files and directories that cannot be read, why not; in the order in which it is read."""
 
 _SUFFIXES: Final = frozenset({".yaml", ".yml"})
+_NONBLOCK: Final = getattr(os, "O_NONBLOCK", 0)
 _LOOKS: Final = 10
 """How often at most: where something goes away in each of them, it is told as what cannot be read."""
 
@@ -63,14 +66,18 @@ class _Look:
     def __init__(self, paths: Sequence[Path], typed: bytes) -> None:
         self.something_went = False
         self._unread: dict[Path, Problem] = {}
+        self._found: set[Path] = set()
         files = dict.fromkeys(file for path in paths for file in self._files(path))
-        self.contents: Contents = {file: typed if file == STDIN else self._content(file) for file in files}
+        contents = {file: typed if file == STDIN else self._content(file) for file in files}
+        self.contents: Contents = {file: content for file, content in contents.items() if content is not None}
 
     def _files(self, path: Path) -> Iterator[Path]:
         if path == STDIN:
             yield path
         elif _asked(path, path.is_dir):
-            yield from sorted(self._below(path))
+            found = sorted(self._below(path))
+            self._found.update(found)
+            yield from found
         elif _asked(path, path.exists):
             yield path
         else:
@@ -90,13 +97,16 @@ class _Look:
             self._unread[path] = self._problem(path, error)
             yield path
 
-    def _content(self, file: Path) -> bytes | Problem:
+    def _content(self, file: Path) -> bytes | Problem | None:
+        """What is in a file; None if it is none any more and nobody named it."""
         if file in self._unread:
             return self._unread[file]
         try:
-            return file.read_bytes()
+            content = _at_once(file) if file in self._found else file.read_bytes()
         except OSError as error:
             return self._problem(file, error)
+        self.something_went |= content is None
+        return content
 
     def _problem(self, path: Path, error: OSError) -> Problem:
         if isinstance(error, _Gone) and path.is_symlink():
@@ -111,6 +121,12 @@ def _is_read(file: Path) -> bool:
         return file.is_file() or not file.exists()
     except OSError:
         return True
+
+
+def _at_once(file: Path) -> bytes | None:
+    """What is in a file; None of anything else, such as a pipe, whose opening could take for ever."""
+    with open(file, "rb", opener=lambda path, flags: os.open(path, flags | _NONBLOCK)) as opened:
+        return opened.read() if stat.S_ISREG(os.fstat(opened.fileno()).st_mode) else None
 
 
 def _asked(path: Path, question: Callable[[], bool]) -> bool:
