@@ -13,8 +13,8 @@ from fairpool_operator.definitions import definitions
 from fairpool_operator.errors import Unreadable
 from fairpool_operator.manifests import Steps
 from fairpool_operator.resources import read_pool, read_tenant_weight
-from fairpool_operator.validate.causes import Cause, rendered
-from fairpool_operator.validate.metadata import check_types
+from fairpool_operator.validate.causes import Cause, Fault, cause, rendered
+from fairpool_operator.validate.metadata import check_types, name_of
 from fairpool_operator.validate.secrets import check_secret
 from fairpool_operator.validate.server import check
 
@@ -53,12 +53,12 @@ def _unread(stored: Mapping[str, Any]) -> Iterator[tuple[Steps, str]]:
 
 def _problems(resource: Mapping[str, Any]) -> Iterator[Cause]:
     metadata = resource.get("metadata")
-    if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str):
-        yield Cause(("metadata", "name"), "is missing")
-    elif "sops" in resource:
+    if "sops" in resource:
         remedy = "its values are encrypted: decrypt it to a file that is in no repository, and add that with -f"
         yield Cause(("sops",), remedy)
     elif resource["kind"] == "Secret":
         yield from check_secret(resource)
-    else:
-        yield from check_types(metadata)
+    elif unreadable := list(check_types(metadata)):
+        yield from unreadable
+    elif not name_of(metadata or {}):
+        yield cause(("metadata", "name"), Fault.REQUIRED, "name or generateName is required")

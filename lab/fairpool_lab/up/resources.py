@@ -8,6 +8,7 @@ what cannot be may be that resource; and whoever was there first is the older on
 from __future__ import annotations
 
 import base64
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -17,6 +18,7 @@ from fairpool_lab.up.admission import judge
 from fairpool_operator.manifests import Document, Manifests, Problem, Steps
 from fairpool_operator.store import Store
 from fairpool_operator.validate.kinds import API_VERSIONS, mistake
+from fairpool_operator.validate.metadata import name_of
 from fairpool_operator.validate.secrets import values_of
 
 _EPOCH: Final = datetime(2000, 1, 1, tzinfo=UTC)
@@ -58,13 +60,14 @@ class Resources:
     def take(self, manifests: Manifests) -> tuple[Problem, ...]:
         """Have what was read in force, as far as it can be used; returns what cannot."""
         ours = [each for each in manifests.documents if _is_known(each)]
+        generated: Counter[Identity] = Counter()
         self.others = len(manifests.documents) - len(ours)
         untold = [*manifests.problems, *filter(None, map(_mistaken, manifests.documents))]
         twice: list[Problem] = []
         found: dict[Identity, Held] = {}
         refused: list[tuple[Identity, Problem]] = []
         for document in ours:
-            identity = self._identity(document)
+            identity = self._identity(document, generated)
             verdict = judge(self._with_namespace(document.object, identity))
             if verdict.causes:
                 refused += [
@@ -109,14 +112,21 @@ class Resources:
         held = self._held.get(Identity("Secret", namespace, name))
         return b"" if held is None else values_of(held.stored).get(key, b"").strip()
 
-    def _identity(self, document: Document) -> Identity:
+    def _identity(self, document: Document, generated: Counter[Identity]) -> Identity:
+        """What it is; one without a name is the next of its `generateName`, of which `generated` has the numbers."""
         metadata = document.object.get("metadata")
         fields = metadata if isinstance(metadata, dict) else {}
         namespace = "" if document.kind == "Namespace" else str(fields.get("namespace") or self._namespace)
-        return Identity(document.kind, namespace, str(fields.get("name") or ""))
+        identity = Identity(document.kind, namespace, str(fields.get("name") or ""))
+        beginning = fields.get("generateName")
+        if identity.name or not isinstance(beginning, str) or not beginning:
+            return identity
+        alike = identity._replace(name=beginning)
+        generated[alike] += 1
+        return identity._replace(name=name_of({"generateName": beginning}, generated[alike]))
 
     def _with_namespace(self, object_: Mapping[str, Any], identity: Identity) -> dict[str, Any]:
-        metadata = object_.get("metadata")
+        metadata = {} if object_.get("metadata") is None else object_["metadata"]
         if not isinstance(metadata, dict) or metadata.get("namespace") not in (None, "") or not identity.namespace:
             return dict(object_)
         return {**object_, "metadata": {**metadata, "namespace": identity.namespace}}

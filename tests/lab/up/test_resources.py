@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,11 @@ class Files:
 
     def write(self, name: str, *resources) -> None:
         write(self.directory / f"{name}.yaml", *resources)
+
+    def line_of(self, name: str, text: str) -> int:
+        """The first line of a file that has this in it."""
+        lines = (self.directory / f"{name}.yaml").read_text(encoding="utf-8").splitlines()
+        return next(number for number, line in enumerate(lines, 1) if text in line)
 
     def taken(self) -> list[str]:
         """What is said when they are read again."""
@@ -227,9 +233,38 @@ def test_a_secret_that_is_not_in_base64_is_told_of_without_its_value(files):
 def test_a_secret_that_a_server_would_refuse_is_told_of_where_it_is_written(files):
     files.write("keys", secret(**{"api key": "sk-1"}))
     [problem] = files.taken()
-    written = (files.directory / "keys.yaml").read_text(encoding="utf-8").splitlines()
-    line = next(number for number, line in enumerate(written, 1) if "api key:" in line)
+    line = files.line_of("keys", "api key:")
     assert problem.startswith(f"keys.yaml:{line}: data[api key]: Invalid value: a valid config key must consist of")
+
+
+def test_those_of_one_generate_name_are_as_many_objects_and_stay_who_they_are(files):
+    def generated(weighs):
+        return {**weight("any", weight=weighs), "metadata": {"generateName": "team-"}}
+
+    files.write("teams", generated(1), generated(2))
+    assert files.taken() == []
+    assert files.weights() == {"search": 300, "batch": 100, "team-00001": 1, "team-00002": 2}
+    files.write("teams", generated(1), generated(7), {**secret("any"), "metadata": {"generateName": "team-"}})
+    assert files.taken() == []
+    assert files.weights() == {"search": 300, "batch": 100, "team-00001": 1, "team-00002": 7}
+    place = files.resources.place("TenantWeight", "default", "team-00002", ("spec", "weight"))
+    assert place == f"{files.directory / 'teams.yaml'}:{files.line_of('teams', 'weight: 7')}"
+
+
+@pytest.mark.parametrize("nameless", [pool(), weight("any"), secret(), namespace("any")], ids=lambda each: each["kind"])
+@pytest.mark.parametrize("metadata", [{}, None, {"name": ""}, {"generateName": ""}])
+def test_those_without_a_name_are_told_of_with_their_line(files, nameless, metadata):
+    files.write("nameless", {**nameless, "metadata": metadata})
+    problem, *_ = files.taken()
+    assert re.fullmatch(r"nameless.yaml:[34]: metadata.name: Required value: name or generateName is required", problem)
+
+
+@pytest.mark.parametrize("metadata", [7, ["a"], {"name": 7}, {"name": "a", "labels": 7}, {"generateName": []}])
+def test_those_whose_metadata_are_none_are_told_of(files, metadata):
+    for each in (pool(), weight("any"), secret(), namespace("any")):
+        files.write("odd", {**each, "metadata": metadata})
+        [problem] = files.taken()
+        assert re.match(r"odd.yaml:[345]: metadata", problem)
 
 
 def test_namespaces_have_their_labels_and_the_one_that_a_server_gives_them(files):
