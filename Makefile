@@ -31,8 +31,9 @@ test-engine: engine  ## Run the tests that have a real engine, llama.cpp's serve
 engine: $(READY)  ## Build that engine, unless it is in the cache (needs cmake and a C++ compiler)
 	@PYTHONPATH=tests $(BIN)/python -m support.llama.build
 
+# By env and not by a shell, which would pass on none of make's signals.
 test-cluster: $(READY)  ## Run the tests on a whole cluster, with images and pods (root, Linux)
-	@PYTHONPATH=tests $(BIN)/python -m support.node.alone tests/node
+	@env PYTHONPATH=tests $(BIN)/python -m support.node.alone tests/node
 
 image:  ## Build the image of both programs: make image BASE=IMAGE [IMAGE=NAME:TAG] [BUILDER=podman]
 	@$(if $(BASE),,$(error BASE is missing, an image with Python 3.11 or later and its venv module: make image BASE=python:3.13-slim))

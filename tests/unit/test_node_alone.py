@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from support.processes import PATIENCE, descendants, held
@@ -33,6 +34,7 @@ def test_that_does_not_heed_it(node):
     print("begun", flush=True)
     time.sleep(1000)
 """
+ROOT = Path(__file__).parents[2]
 AS_ROOT = () if os.geteuid() == 0 else ("unshare", "--user", "--map-root-user")
 
 
@@ -70,6 +72,19 @@ def heard_of(program, word):
         if word in line:
             return
     raise AssertionError("".join(said))
+
+
+def test_make_passes_its_signal_on(tmp_path):
+    python = tmp_path / "python"
+    python.write_text(
+        "#!/bin/sh\ntrap 'echo heard; exit' TERM\necho begun\nfor i in 1 2 3 4 5 6 7 8 9; do sleep 1; done\n"
+    )
+    python.chmod(0o755)
+    command = ["make", "--old-file", ".venv/.ready", "test-cluster", f"BIN={tmp_path}"]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as make:
+        heard_of(make, "begun")
+        make.terminate()
+        heard_of(make, "heard")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
