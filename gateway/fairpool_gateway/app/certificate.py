@@ -99,7 +99,20 @@ class Certificate:
         reason = error.reason if isinstance(error, ssl.SSLError) else error.strerror
         if reason == "KEY_VALUES_MISMATCH":
             return f"{self._key} is not the key of the certificate in {self._certificate}"
+        if not _is_whole(certificate):
+            return f"{self._certificate} holds a certificate that is broken, or cut off"
+        if reason is None:
+            return f"{self._key} holds a private key that is broken, or cut off"
         return f"{self._certificate} with {self._key} cannot be used ({reason})"
+
+
+def _is_whole(certificates: bytes) -> bool:
+    """Whether each can be decoded, which OpenSSL does not tell of a pair that it refuses."""
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=certificates.decode("ascii", "ignore"))
+    except ssl.SSLError:
+        return False
+    return True
 
 
 def _content(path: Path) -> bytes | str:

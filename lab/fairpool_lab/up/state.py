@@ -2,6 +2,7 @@
 
 What always holds: nobody but the user can read them; a file is replaced as a whole; what came of a Secret is gone at
 the end, or where that was a kill, at the next beginning in that place; and all of it is gone if no place was given.
+Nothing is written or removed but in directories that were made here, which a marker tells from all others.
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ import contextlib
 import fcntl
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator, Mapping
+from hashlib import sha256
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
@@ -20,6 +23,10 @@ from fairpool_lab.errors import OutputInvalid
 from fairpool_operator.view import PoolKey
 
 CONFIG: Final = "pool.json"
+MARKER: Final = ".fairpool-up"
+_MARKS: Final = (
+    "fairpool up made this directory, and removes engine, engine-ca, keys and tls when it begins and ends.\n"
+)
 _FROM_SECRETS: Final = ("engine", "engine-ca", "keys", "tls")
 
 
@@ -82,10 +89,9 @@ class State:
         return self._pools.setdefault(key, PoolState(self.directory / f"{key.namespace}.{key.name}"))
 
     def forget_secrets(self) -> None:
-        """Remove what came of Secrets, of pools of earlier sessions too; what else is there is somebody else's."""
-        earlier = (PoolState(config.parent) for config in self.directory.glob(f"*/{CONFIG}"))
-        for pool in (*self._pools.values(), *earlier):
-            pool.forget_secrets()
+        """Remove what came of Secrets, of pools of earlier sessions too."""
+        for marker in self.directory.glob(f"*/{MARKER}"):
+            PoolState(marker.parent).forget_secrets()
 
 
 class PoolState:
@@ -100,13 +106,24 @@ class PoolState:
         return self.directory / CONFIG
 
     def path(self, name: str) -> Path:
-        """Where a file of this name is, such as a log, its directory made."""
+        """Where a file of this name is, such as a log, its directory made.
+
+        Raises:
+            OutputInvalid: that cannot be made, or is there and was not made here.
+        """
         path = self.directory / name
         try:
-            for directory in (self.directory, path.parent):
-                directory.mkdir(mode=0o700, exist_ok=True)
+            if not os.path.lexists(self.directory):
+                self._make()
+            if is_usable := self._is_own and not path.parent.is_symlink():
+                path.parent.mkdir(mode=0o700, exist_ok=True)
         except OSError as error:
             raise OutputInvalid(f"{path.parent} cannot be made: {error.strerror}") from error
+        if not is_usable:
+            raise OutputInvalid(
+                f"{path.parent} is there already, and no fairpool up of yours made it: "
+                "move it away, or give another directory with --state"
+            )
         return path
 
     def write(self, files: Mapping[str, bytes]) -> None:
@@ -131,19 +148,40 @@ class PoolState:
         """
         self.write(files)
         wanted = {self.directory / name for name in files}
-        for path in (self.directory / "keys").glob("*"):
+        for path in self.path(key("")).parent.glob("*"):
             if path not in wanted:
                 path.unlink(missing_ok=True)
 
     def forget_secrets(self) -> None:
-        """Remove what came of Secrets."""
-        for name in _FROM_SECRETS:
-            shutil.rmtree(self.directory / name, ignore_errors=True)
+        """Remove what came of Secrets, if this was made here."""
+        if self._is_own:
+            for name in _FROM_SECRETS:
+                shutil.rmtree(self.directory / name, ignore_errors=True)
+
+    @property
+    def _is_own(self) -> bool:
+        """Whether it was made here, by this session of the user's or an earlier one; a link was not."""
+        try:
+            found = self.directory.lstat()
+        except FileNotFoundError:
+            return False
+        is_users = stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid()
+        return is_users and (self.directory / MARKER).is_file()
+
+    def _make(self) -> None:
+        """Make it, marked from the moment at which it is there."""
+        made = Path(tempfile.mkdtemp(dir=self.directory.parent, prefix=f".{self.directory.name}."))
+        try:
+            (made / MARKER).write_text(_MARKS, encoding="utf-8")
+            made.rename(self.directory)
+        finally:
+            shutil.rmtree(made, ignore_errors=True)
 
 
 def key(tenant: str) -> str:
-    """The name of the file of a tenant's key."""
-    return f"keys/{quote(tenant, safe='@')}"
+    """The name of the file of a tenant's key, which no other tenant's file has; its beginning can be read."""
+    digest = sha256(tenant.encode()).hexdigest()
+    return f"keys/{quote(tenant, safe='@')[:32]}-{digest[:16]}"
 
 
 def headers(tenant: str) -> str:

@@ -268,7 +268,15 @@ DAMAGE = {
     "no key": (lambda *_: {"tls.key": b""}, "{key} holds no private key in PEM"),
     "half a certificate": (
         lambda _, good: {"tls.crt": good["tls.crt"][:200]},
-        "{crt} with {key} cannot be used (",
+        "{crt} holds a certificate that is broken, or cut off",
+    ),
+    "half a certificate behind a whole one": (
+        lambda _, good: {"tls.crt": good["tls.crt"] + good["tls.crt"][:200]},
+        "{crt} holds a certificate that is broken, or cut off",
+    ),
+    "half a key": (
+        lambda _, good: {"tls.key": good["tls.key"][:100]},
+        "{key} holds a private key that is broken, or cut off",
     ),
     "an encrypted key": (
         lambda _, good: {"tls.key": encrypted(good["tls.key"])},

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import os
 import subprocess
 import sys
 
 import pytest
-from support.permissions import minded
 from support.processes import descendants
 from support.up import pool, secret, weight, write
 
 from fairpool_lab.cli import main
-from fairpool_lab.errors import OutputInvalid
-from fairpool_lab.up.state import CONFIG, state
-from fairpool_operator.view import PoolKey
 
 KEYS = secret(search="key-of-search-51c0")
 
@@ -112,46 +106,6 @@ def test_a_host_that_there_is_not(refused):
     _, err = refused(pool(), weight("search"), KEYS, options=("--simulate", "1", "--host", "::nowhere"))
     assert err.startswith("fairpool: cannot listen on ::nowhere port 0: ")
     assert "Unknown error" not in err
-
-
-def test_a_directory_for_its_files_that_another_one_has(tmp_path):
-    with state(tmp_path), pytest.raises(OutputInvalid) as refusal, state(tmp_path):
-        pass
-    assert str(refusal.value) == f"{tmp_path} is another fairpool up's, which runs: give another directory with --state"
-    with state(tmp_path) as free_again:
-        assert free_again.directory == tmp_path
-
-
-def test_a_directory_for_its_files_that_cannot_be_looked_into(tmp_path):
-    tmp_path.chmod(0o300)
-    with minded(), pytest.raises(OutputInvalid) as refusal, state(tmp_path):
-        pass
-    tmp_path.chmod(0o700)
-    assert str(refusal.value) == f"{tmp_path} cannot be looked into: Permission denied"
-
-
-def test_a_directory_for_its_files_where_none_can_be_had_alone(tmp_path, monkeypatch):
-    def refuse(descriptor, operation):
-        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
-
-    monkeypatch.setattr(fcntl, "flock", refuse)
-    with pytest.raises(OutputInvalid) as refusal, state(tmp_path):
-        pass
-    assert str(refusal.value).startswith(f"{tmp_path} cannot be had alone: No locks available: give another directory")
-
-
-def test_keys_that_a_killed_session_left_are_gone_at_the_next_beginning_and_nothing_else(tmp_path):
-    with state(tmp_path) as killed:
-        files = killed.of(PoolKey("default", "other"))
-        files.write({CONFIG: b"{}", "gateway.log": b""})
-        left = {"keys/search": b"sk-1", "engine/api-key": b"sk-2", "engine-ca/ca.crt": b"", "tls/tls.key": b"sk-3"}
-    files.write(left)
-    foreign = tmp_path / "mine" / "keys" / "house"
-    foreign.parent.mkdir(parents=True)
-    foreign.touch()
-    with state(tmp_path):
-        there = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()}
-    assert there == {"default.other/pool.json", "default.other/gateway.log", "mine/keys/house"}
 
 
 def test_nothing_that_only_tables_need_has_to_be_installed(tmp_path):

@@ -22,6 +22,8 @@ import trustme
 from support.processes import descendants, held
 from support.up import FAIRPOOL, Up, certificate, pool, secret, up, weight, write
 
+from fairpool_lab.up.state import MARKER, headers
+
 SEARCH, BATCH, MINI = "key-of-search-51c0", "key-of-batch-9f27", "key-of-mini-77aa"
 KEYS = secret(search=SEARCH, batch=BATCH, mini=MINI)
 OVER_TLS = {"tls": {"certificateRef": {"name": "pair"}}}
@@ -334,9 +336,9 @@ class TestTheEnd:
         kept = tmp_path / "kept"
         with up("-f", tmp_path / "all.yaml", "--simulate", "1", "--state", kept) as running:
             running.url()
-            assert SEARCH in (kept / "default.llama" / "keys" / "search").read_text()
+            assert SEARCH in (kept / "default.llama" / headers("search")).read_text()
         names = {str(path.relative_to(kept)) for path in kept.rglob("*") if path.is_file()}
-        assert names == {f"default.llama/{name}" for name in ("pool.json", "gateway.log", "engine-0.log")}
+        assert names == {f"default.llama/{name}" for name in (MARKER, "pool.json", "gateway.log", "engine-0.log")}
         assert not any(SEARCH in (kept / name).read_text() for name in names)
 
     def test_a_port_that_is_taken_is_told_and_nothing_is_started(self, tmp_path):
