@@ -1,6 +1,6 @@
 """The commands in the project's pages, and who runs each: as it is written, or why not.
 
-What always holds: a block of shell that is in neither list below is run by a test, as it stands in its page: by
+What always holds: a block of shell that is in no list below is run by a test, as it stands in its page: by
 tests/cluster/test_commands.py, on a real API server, if there is kubectl in it, and else by tests/lab/test_commands.py.
 """
 
@@ -18,11 +18,17 @@ ELSEWHERE: Final = {
 }
 """Blocks that a test of their own runs, by their first line: which."""
 
+IN_SHORT: Final = {
+    "fairpool lab study bound --out docs/studies --trace \\": "tests/lab/studies/test_bound.py",
+    "fairpool lab study calibration --out docs/studies --trace \\": "tests/lab/studies/test_calibration.py",
+    "fairpool lab study headline --trace vtc_real_trace.csv --out docs/studies": "tests/lab/studies/test_headline.py",
+    "fairpool lab study isolation --trace vtc_real_trace.csv --out docs/studies": "tests/lab/studies/test_isolation.py",
+    "fairpool lab study truth --trace vtc_real_trace.csv --out docs/studies": "tests/lab/studies/test_truth.py",
+    "fairpool lab study weights --trace vtc_real_trace.csv --out docs/studies": "tests/lab/studies/test_weights.py",
+}
+"""Studies, which take minutes and traces that are not here, by their first line: the test that makes each on less."""
+
 NEEDS_MORE: Final = {
-    "fairpool lab study bound --out docs/studies --trace \\": "those traces",
-    "fairpool lab study calibration --out docs/studies --trace \\": "those traces",
-    "fairpool lab study headline --trace vtc_real_trace.csv --out docs/studies": "that trace",
-    "fairpool lab study truth --trace vtc_real_trace.csv --out docs/studies": "that trace",
     "kind create cluster": "kind and docker",
     "buildah push fairpool:dev docker-archive:fairpool.tar:fairpool:dev": "kind, and images that were built there",
 }
@@ -83,7 +89,7 @@ def all_commands() -> list[Block]:
 
 def run_by_a_page() -> list[Block]:
     """Those that are run as they stand in their pages."""
-    return [block for block in all_commands() if block.first not in {**ELSEWHERE, **NEEDS_MORE}]
+    return [block for block in all_commands() if block.first not in {**ELSEWHERE, **IN_SHORT, **NEEDS_MORE}]
 
 
 def pages_to_run(*, with_kubectl: bool) -> dict[str, list[Block]]:

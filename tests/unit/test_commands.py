@@ -3,6 +3,7 @@
 import pytest
 from support.commands import (
     ELSEWHERE,
+    IN_SHORT,
     MENTIONED,
     NEEDS_MORE,
     all_commands,
@@ -12,6 +13,8 @@ from support.commands import (
     run_by_a_page,
 )
 from support.pages import ROOT, blocks, pages
+
+from fairpool_lab.studies import STUDIES
 
 LANGUAGES = {"sh", "yaml", "python", "nginx", "text"}
 
@@ -23,14 +26,18 @@ def test_every_block_says_what_it_is_so_that_no_command_hides(page):
 
 def test_the_lists_name_commands_that_there_are_each_once():
     firsts = [block.first for block in all_commands()]
-    for first in [*ELSEWHERE, *NEEDS_MORE]:
+    for first in [*ELSEWHERE, *IN_SHORT, *NEEDS_MORE]:
         assert firsts.count(first) == 1
-    assert not ELSEWHERE.keys() & NEEDS_MORE.keys()
+    assert len({*ELSEWHERE, *IN_SHORT, *NEEDS_MORE}) == len(ELSEWHERE) + len(IN_SHORT) + len(NEEDS_MORE)
 
 
 def test_what_another_test_runs_is_run_by_a_test_that_is_there():
-    for path in ELSEWHERE.values():
+    for path in (*ELSEWHERE.values(), *IN_SHORT.values()):
         assert (ROOT / path).exists()
+
+
+def test_every_study_has_its_command_in_a_page_and_is_made_in_short_by_a_test():
+    assert {first.split()[3] for first in IN_SHORT} == STUDIES.keys()
 
 
 def test_what_cannot_be_run_is_the_smallest_part():
@@ -41,7 +48,7 @@ def test_what_cannot_be_run_is_the_smallest_part():
 def test_all_others_are_run():
     run = [block for each in (True, False) for found in pages_to_run(with_kubectl=each).values() for block in found]
     assert sorted(run, key=repr) == sorted(run_by_a_page(), key=repr)
-    assert len(run) + len(ELSEWHERE) + len(NEEDS_MORE) == len(all_commands())
+    assert len(run) + len(ELSEWHERE) + len(IN_SHORT) + len(NEEDS_MORE) == len(all_commands())
 
 
 def test_what_is_only_mentioned_is_in_a_page():

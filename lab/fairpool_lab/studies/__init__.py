@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from fairpool_lab.studies import bound, calibration_page, headline, truth_page
+from fairpool_lab.studies import bound, calibration_page, headline, isolation, truth_page, weights
 from fairpool_lab.studies.study import Given, Listed, Made, Traces, Walk, quietly
 
 __all__ = ["STUDIES", "Given", "Listed", "Made", "Traces", "Walk", "quietly"]
@@ -18,6 +18,8 @@ __all__ = ["STUDIES", "Given", "Listed", "Made", "Traces", "Walk", "quietly"]
 _LISTED: Final = (
     bound.LISTED,
     headline.LISTED,
+    weights.LISTED,
+    isolation.LISTED,
     calibration_page.LISTED,
     truth_page.LISTED,
 )

@@ -14,20 +14,34 @@ from support.controls import control
 
 from fairpool_lab import traces
 from fairpool_lab.policies import POLICIES, PolicyFactory
-from fairpool_lab.simulation import simulate
+from fairpool_lab.simulation import Run, Scenario, simulate
+from fairpool_lab.studies import isolation, weights
 from fairpool_lab.studies.bound import adversaries, held_back, measured
+from fairpool_lab.studies.order import Order
 
 ORDERS: dict[str, PolicyFactory] = {
     "sfq": POLICIES["sfq"].factory,
     "arrival order": POLICIES["arrival-order"].factory,
+    "round robin": POLICIES["round-robin"].factory,
     "least counter first": POLICIES["lcf"].factory,
     "charge on completion": control(sfq_broken.ChargeOnCompletion),
     "rescale on reweigh": control(sfq_broken.RescaleOnReweigh),
 }
 
+
+class Controlled(Order, frozen=True):
+    """One of these, with costs that are known."""
+
+    def run(self, scenario: Scenario) -> Run:
+        return simulate(scenario, ORDERS[self.title])
+
+
 TRACE = traces.read(traces.EXCERPT)
 TRIED = [each for each in adversaries.BY_HAND if each.name not in {"huge beside tiny", "many identities"}]
 SLOTS = (1, 4, 64)
+SERVER = weights.Pool("fixed:250", 4, 1_200.0, ())
+ONE_SLOT = isolation.Pool("one slot", "fixed:1000", 1, 1000.0, seeds=2)
+SIZES = [(max(1, request.input_tokens), request.output_tokens) for request in TRACE]
 
 
 def keeps_the_bound_whatever_is_tried(order: str) -> bool:
@@ -46,14 +60,40 @@ def completes_within_its_bound(order: str) -> bool:
     return True
 
 
+def gives_shares_by_weight(order: str) -> bool:
+    """While all wait, nobody's share is off by more than one part in a hundred, when weights change too."""
+    under = Controlled(order, "", "oracle")
+    runs = ((case, under.run(weights.scenario(TRACE, SERVER, case, under))) for case in weights.CASES)
+    return all(weights.figure(SERVER, case, under, run).error <= 0.01 for case, run in runs)
+
+
+def isolates_from_bursts(order: str) -> bool:
+    """Who asks for little waits a fifth as long as in order of arrival, and three times as long as in a fluid."""
+
+    def victim(order: str, pattern: isolation.Pattern) -> isolation.Figure:
+        return isolation.played(ONE_SLOT, pattern, Controlled(order, "", "oracle"), SIZES)
+
+    return all(
+        isolation.within(
+            victim(order, pattern),
+            victim("arrival order", pattern),
+            isolation.in_fluid(ONE_SLOT, pattern, SIZES),
+        )
+        for pattern in isolation.PATTERNS
+    )
+
+
 PROMISES: dict[str, Callable[[str], bool]] = {
     "bound": cache(keeps_the_bound_whatever_is_tried),
     "completed": cache(completes_within_its_bound),
+    "shares": cache(gives_shares_by_weight),
+    "bursts": cache(isolates_from_bursts),
 }
 
 
 BROKEN = {
-    "arrival order": {"bound", "completed"},
+    "arrival order": {"bound", "completed", "shares", "bursts"},
+    "round robin": {"bound", "completed", "shares"},
     "least counter first": {"bound"},
     "charge on completion": {"bound"},
     "rescale on reweigh": {"bound"},

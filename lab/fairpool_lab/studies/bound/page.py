@@ -148,7 +148,9 @@ name no tenants and are dealt to {dealt}.
 - *{drawn} drawn by chance*: two to six tenants with sizes and weights of several magnitudes, on one to eight slots,
   with clients that pause and leave, weights that change, and any of the estimators
 
-SFQ keeps its bound on all of them. The others never promised to keep it, and each gets beyond it on some.
+SFQ keeps its bound on all of them. The others never promised to keep it, and each gets beyond it on some. The names
+are two hundred and not thousands because all of their pairs are measured: a thousand take most of a minute for each
+order.
 
 ## Completed work
 
