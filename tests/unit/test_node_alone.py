@@ -48,7 +48,7 @@ def begun(tmp_path):
         program = subprocess.Popen(
             [*AS_ROOT, sys.executable, "-c", PROGRAM, "-s", "-p", "no:cacheprovider", f"test_node.py::{test}"],
             cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

@@ -305,12 +305,16 @@ class TestTheEnd:
             assert not files.exists()
             assert place.up.said[-1] == "fairpool: interrupted; every process has ended"
 
-    def test_a_second_one_waits_for_nothing(self, tmp_path):
+    @pytest.mark.parametrize("gone", [False, True])
+    def test_a_second_one_waits_for_nothing_not_even_for_a_pool_that_is_gone(self, tmp_path, gone):
         place = Place(tmp_path)
         place.write("all", pool(), weight("search"), KEYS)
         with up("-f", tmp_path, "--simulate", "1", "--drain-seconds", "600") as place.up:
             stream = place.completion(max_tokens=16_000, stream=True)
             next(stream)
+            if gone:
+                place.write("all", KEYS)
+                place.up.says(r"^Pool default/llama is gone; what it runs is being finished\.$")
             place.up.signal(signal.SIGTERM)
             place.up.says(r"^Finishing what waits and runs, for 600 s at most")
             place.up.signal(signal.SIGTERM)
