@@ -25,12 +25,15 @@ from fairpool_operator.errors import (
     ClusterUnavailable,
     Conflict,
     Forbidden,
+    NotNow,
     NotThere,
     RejectedByServer,
 )
 from fairpool_operator.view import Object
 
 _LIST_SECONDS: Final = 60.0
+_SERVERS_PART: Final = 0.75
+"""Of the time for a write: what the API server may take, so that it still answers where a webhook does not."""
 _PAGE: Final = 500
 _JSON: Final = "application/json"
 _METADATA: Final = f"{_JSON};as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
@@ -252,7 +255,8 @@ class Cluster:
         content: str = "",
     ) -> Object:
         self.writes += 1
-        return await self._call(method, path, body=body, query=query, content=content)
+        within = {"timeout": f"{self._seconds * _SERVERS_PART:.3f}s"}
+        return await self._call(method, path, body=body, query={**(query or {}), **within}, content=content)
 
     async def _call(
         self,
@@ -302,7 +306,8 @@ def _checked(method: str, path: str, status: int, text: bytes) -> Object:
         Conflict: 409.
         Forbidden: 403.
         RejectedByServer: another 4xx: what was sent can never be accepted as it is.
-        ClusterUnavailable: 429, 5xx, or no JSON; or 401, 408 or 425, which say nothing about what was sent.
+        NotNow: 429, or 5xx in the API server's own words (of which a 504 has no kind).
+        ClusterUnavailable: no JSON, or what a proxy says; or 401, 408 or 425, which say nothing about what was sent.
     """
     try:
         answer: Object = json.loads(text)
@@ -321,8 +326,10 @@ def _checked(method: str, path: str, status: int, text: bytes) -> Object:
             raise Conflict(said, words)
         case 403:
             raise Forbidden(said, words)
-        case 401 | 408 | 425 | 429:
+        case 401 | 408 | 425:
             raise ClusterUnavailable(said, words)
+        case _ if status == 429 or (status >= 500 and answer.get("status") == "Failure"):
+            raise NotNow(said, words)
         case _ if 400 <= status < 500:
             raise RejectedByServer(said, words)
         case _:

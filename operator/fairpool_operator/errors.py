@@ -22,6 +22,7 @@ Every `Refused` maps to exactly one condition reason. Messages tell the reader w
       NoResource            what a file holds is none
       ClusterError          a request to the API server did not succeed
         ClusterUnavailable    it cannot be reached, or does not answer in time: try again later
+        NotNow                it answers that it cannot do this just now: a webhook it has to ask is away
         NotThere              there is no such object
         Conflict              the object is another by now: look again
         Forbidden             the operator's role does not allow it
@@ -61,6 +62,10 @@ class ClusterError(OperatorError):
 
 class ClusterUnavailable(ClusterError):
     """The API server cannot be reached, or does not answer in time."""
+
+
+class NotNow(ClusterError):
+    """The API server answers that it cannot do just this just now; it may well do something else."""
 
 
 class NotThere(ClusterError):

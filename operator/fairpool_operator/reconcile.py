@@ -3,8 +3,9 @@
 What always holds: a look can be broken off anywhere and begun again; it ends with everything as wanted or with an
 error; where nothing differs nothing is written. A pool's objects are there before anything is said about them, so a
 status never runs ahead of the cluster; an Event is told before the status after which it would not be told any more.
-What the server refuses is in the way of nothing else, is said in a condition, and is an error in the end. Weights never
-wait for statuses, of which there may be thousands: these are broken off for a newer edit, and said after it.
+What the server answers that it does not take, for good or just now, is in the way of nothing else, is said in a
+condition, and is an error in the end; only where it does not answer nothing more is tried. Weights never wait for
+statuses, of which there may be thousands: these are broken off for a newer edit, and said after it.
 """
 
 from __future__ import annotations
@@ -18,18 +19,21 @@ from typing import Any, Final
 
 from fairpool_operator.cluster import FAIR_POOL, TENANT_WEIGHT, Cluster, Kind
 from fairpool_operator.compile import (
+    Apply,
     Changes,
     Compiled,
     Event,
+    Removal,
     Settings,
     changes,
     compile_pool,
     is_controlled_by,
     kinds_of,
 )
-from fairpool_operator.errors import ClusterError, Conflict, Forbidden, NotThere, RejectedByServer
+from fairpool_operator.contests import Contests
+from fairpool_operator.errors import ClusterError, Conflict, Forbidden, NotNow, NotThere, RejectedByServer
 from fairpool_operator.store import Store
-from fairpool_operator.view import OWNED_KINDS, Object, Owned, PoolKey, View, object_name
+from fairpool_operator.view import OWNED_KINDS, Object, Owned, PoolKey, Unwritten, View, object_name, read_owned
 from fairpool_operator.writing import KINDS, Writer
 
 _STRANGER_SECONDS: Final = 10.0
@@ -38,6 +42,10 @@ _SAID_AT_ONCE: Final = 8
 """Statuses under way at a time: one takes the server some ten milliseconds, and a pool may have thousands."""
 _HURRY_SECONDS: Final = 0.5
 """For how long statuses are said although the pool is to be looked at again."""
+_CONTESTED: Final = (
+    "somebody else changes it whenever it has been put back, so that is done less and less often. Its "
+    "metadata.managedFields name them; a second operator may look after this namespace."
+)
 _MANY: Final = 500
 """From so many TenantWeights on a decision takes a tenth of a second and up to some: the Lease must not wait for it."""
 
@@ -71,6 +79,7 @@ class Reconciler:
         self._settings = settings
         self._touched = touched
         self._is_due = is_due
+        self._contests = Contests()
         self._writer = Writer(cluster, self._learn, identity=identity, now=now)
         self._now = now
 
@@ -87,14 +96,16 @@ class Reconciler:
             view = self._store.view(key)
             compiled = await self._decide(view, now)
         problems: list[ClusterError] = []
-        if rejections := await self._write_objects(changes(compiled, view), key, problems):
-            compiled = await self._decide(replace(view, rejections=rejections), now)
+        unwritten, waits = await self._write_objects(changes(compiled, view), view, problems)
+        if unwritten:
+            compiled = await self._decide(replace(view, unwritten=tuple(unwritten)), now)
         all_is_said = await self._say_all(compiled, changes(compiled, view), key, problems)
         if problems:
             raise problems[0]
         if not all_is_said:
             return 0.0
-        waits = [_STRANGER_SECONDS] if _strangers(view) and not _is_gone(view) else []
+        if _strangers(view) and not _is_gone(view):
+            waits.append(_STRANGER_SECONDS)
         if compiled.changes_at is not None:
             waits.append(max(0.0, (compiled.changes_at - now).total_seconds()))
         return min(waits, default=None)
@@ -104,18 +115,37 @@ class Reconciler:
             return compile_pool(view, self._settings, now)
         return await asyncio.to_thread(compile_pool, view, self._settings, now)
 
-    async def _write_objects(self, wanted: Changes, key: PoolKey, problems: list[ClusterError]) -> dict[str, str]:
-        """Write what differs; what the server does not take keeps nothing else from being written, and is returned."""
-        rejections = {}
-        for each in wanted.applies:
+    async def _write_objects(
+        self, wanted: Changes, view: View, problems: list[ClusterError]
+    ) -> tuple[list[Unwritten], list[float]]:
+        """Write what differs; returns what could not be, and the seconds for which something else is to wait.
+
+        What the server does not take keeps nothing else from being written.
+        """
+        unwritten, waits = [], []
+        for change in wanted.of_objects:
+            if wait := self._wait_for(change, view):
+                waits.append(wait)
+                unwritten.append(Unwritten(change.kind, _CONTESTED, is_for_good=False))
+                continue
             try:
-                await self._writer.apply(each, key)
-            except (Forbidden, RejectedByServer) as problem:
+                await self._write(change, view)
+            except (Forbidden, NotNow, RejectedByServer) as problem:
                 problems.append(problem)
-                rejections[each.wanted["kind"]] = problem.answer
-        for removal in wanted.removals:
-            await self._cluster.delete(KINDS[removal.kind], removal.namespace, removal.name, removal.uid)
-        return rejections
+                words = f"it is to be removed: {problem.answer}" if isinstance(change, Removal) else problem.answer
+                unwritten.append(Unwritten(change.kind, words, is_for_good=not isinstance(problem, NotNow)))
+        return unwritten, waits
+
+    def _wait_for(self, change: Apply | Removal, view: View) -> float:
+        if isinstance(change, Removal):
+            return 0.0
+        return self._contests.wait(_name(change, view), change.edition, asyncio.get_running_loop().time())
+
+    async def _write(self, change: Apply | Removal, view: View) -> None:
+        found, before = await self._writer.write(change, view.key), view.owned.get(change.kind)
+        # What a policy of the cluster makes of it all the same is written by nobody, and is no contest.
+        if isinstance(change, Apply) and found is not None and _is_moved(before, read_owned(change.kind, found)):
+            self._contests.written(_name(change, view), change.edition, asyncio.get_running_loop().time())
 
     async def _meet_strangers(self, view: View) -> bool:
         """Ask for what nobody tells of: objects that are not labelled as the pool's, under the names that it needs.
@@ -180,7 +210,7 @@ class Reconciler:
         """Write a status; one that cannot be written keeps none of the others back."""
         try:
             found = await self._writer.say(kind, body)
-        except (Conflict, Forbidden, NotThere, RejectedByServer) as problem:
+        except (Conflict, Forbidden, NotNow, NotThere, RejectedByServer) as problem:
             problems.append(problem)
             return
         touched = self._store.put(kind.name, found)
@@ -195,6 +225,18 @@ class Reconciler:
 
 def _is_gone(view: View) -> bool:
     return view.pool is None and view.unread_pool is None
+
+
+def _name(change: Apply, view: View) -> tuple[str, str, str]:
+    return change.kind, view.key.namespace, view.key.name
+
+
+def _is_moved(before: Owned | None, after: Owned) -> bool:
+    """Whether more of an object is another than its status."""
+    if before is None or before.uid != after.uid:
+        return True
+    was, is_now = ({**each.object(), "status": None} for each in (before, after))
+    return was != is_now
 
 
 def _strangers(view: View) -> tuple[Owned, ...]:

@@ -13,9 +13,9 @@ from datetime import datetime
 from typing import Final
 
 from fairpool_operator.cluster import EVENT, FAIR_POOL, OWNED, Cluster, Kind
-from fairpool_operator.compile import Apply, Event
+from fairpool_operator.compile import Apply, Event, Removal
 from fairpool_operator.differences import MANAGER, excerpt, left_by_patches
-from fairpool_operator.errors import Conflict, Forbidden, NotThere, RejectedByServer
+from fairpool_operator.errors import Conflict, Forbidden, NotNow, NotThere, RejectedByServer
 from fairpool_operator.view import Object, PoolKey
 
 log = logging.getLogger(__name__)
@@ -44,25 +44,29 @@ class Writer:
         self._identity = identity
         self._now = now
 
-    async def apply(self, change: Apply, key: PoolKey) -> None:
-        """Make an object of a pool what is wanted.
+    async def write(self, change: Apply | Removal, key: PoolKey) -> Object | None:
+        """Make an object of a pool what is wanted, or remove it; returns it as it is then.
 
         Raises:
             Conflict: it is another object by now, or somebody else has just made one of its name.
             ClusterError: it could not be written.
         """
-        kind = KINDS[change.wanted["kind"]]
+        kind = KINDS[change.kind]
+        if isinstance(change, Removal):
+            await self._cluster.delete(kind, change.namespace, change.name, change.uid)
+            return None
         log.info(
             "pool %s: %s %s, at %s", key, kind.name, change.wanted["metadata"]["name"], ", ".join(change.paths[:8])
         )
         if change.uid is None:
-            await self._make(kind, change.wanted)
-            return
+            return await self._make(kind, change.wanted)
         identity = {**_identity(change.wanted), "uid": change.uid}
         wanted = {**change.wanted, "metadata": {**change.wanted["metadata"], **identity}}
         patch = excerpt(change.wanted, change.paths)
         patch["metadata"] = {**patch.get("metadata", {}), **identity}
-        self._learn(kind.name, await self._put(kind, wanted, patch))
+        found = await self._put(kind, wanted, patch)
+        self._learn(kind.name, found)
+        return found
 
     async def say(self, kind: Kind, body: Object) -> Object:
         """Write a status; returns its resource as it is then.
@@ -75,7 +79,7 @@ class Writer:
         return await self._put(kind, body, body, status=True)
 
     async def tell(self, event: Event) -> None:
-        """Tell people; an Event that was told before is not told again, and none that is refused is in the way."""
+        """Tell people; an Event that was told before is not told again, and none that is not taken is in the way."""
         metadata = event.metadata
         body = {
             "apiVersion": EVENT.api_version,
@@ -100,15 +104,15 @@ class Writer:
             await self._cluster.create(EVENT, body)
         except Conflict:
             return
-        except (Forbidden, NotThere, RejectedByServer) as problem:
+        except (Forbidden, NotNow, NotThere, RejectedByServer) as problem:
             log.warning("an Event could not be told: %s", problem)
 
-    async def _make(self, kind: Kind, wanted: Object) -> None:
+    async def _make(self, kind: Kind, wanted: Object) -> Object:
         """Apply what was not there a moment ago; what somebody made meanwhile is given back as it was."""
         made = await self._cluster.apply(kind, wanted, force=False)
         if _is_ours_alone(made):
             self._learn(kind.name, made)
-            return
+            return made
         metadata = {**_identity(wanted), "uid": made["metadata"]["uid"]}
         nothing = {"apiVersion": wanted["apiVersion"], "kind": wanted["kind"], "metadata": metadata}
         self._learn(kind.name, await self._cluster.apply(kind, nothing))

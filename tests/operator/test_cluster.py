@@ -121,7 +121,16 @@ async def test_what_is_applied_is_taken_back_from_whoever_took_it_over(cluster, 
     asked = await server.next()
     await asked.answer(200, WANTED)
     await applying
-    assert asked.query == {"fieldManager": "fairpool-operator", "force": "true"}
+    assert asked.query.items() >= {"fieldManager": "fairpool-operator", "force": "true"}.items()
+
+
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+async def test_the_server_is_given_less_time_than_its_answer_is_waited_for(cluster, server, write):
+    writing = asyncio.create_task(write(cluster))
+    asked = await server.next()
+    await asked.answer(200, WANTED)
+    await writing
+    assert 0 < float(asked.query["timeout"].removesuffix("s")) < PATIENCE
 
 
 @pytest.mark.parametrize("answer", [200, 404, 409], ids=["it is there", "it is gone", "another is there"])

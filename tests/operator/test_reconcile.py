@@ -11,7 +11,15 @@ from support.server_side_apply import applied
 
 from fairpool_operator import reconcile
 from fairpool_operator.compile import Apply
-from fairpool_operator.errors import ClusterUnavailable, Conflict, NotThere, RejectedByServer
+from fairpool_operator.contests import AT_ONCE
+from fairpool_operator.errors import (
+    ClusterUnavailable,
+    Conflict,
+    Forbidden,
+    NotNow,
+    NotThere,
+    RejectedByServer,
+)
 from fairpool_operator.reconcile import Reconciler
 from fairpool_operator.store import Store
 from fairpool_operator.view import OWNED_KINDS
@@ -44,6 +52,8 @@ class Server:
         self.there = {(each["kind"], each["metadata"]["name"]): each for each in resources}
         self.sent = []
         self.refuses = set()
+        self.is_asked_in_vain = {}
+        self.always = {}
         self.fails = {}
         self._versions = itertools.count(10_000)
 
@@ -71,6 +81,8 @@ class Server:
 
     async def delete(self, kind, namespace, name, uid):
         self.sent.append(("delete", kind.name, name, uid))
+        if kind.name in self.is_asked_in_vain:
+            raise self.is_asked_in_vain[kind.name]
         del self.there[kind.name, name]
 
     def _take(self, verb, kind, body):
@@ -78,10 +90,14 @@ class Server:
         self.sent.append((verb, kind.name, name, body["metadata"].get("uid")))
         if kind.name in self.refuses:
             raise RejectedByServer(f"PATCH: {kind.name} is refused", f"{kind.name} is refused")
+        if kind.name in self.is_asked_in_vain:
+            raise self.is_asked_in_vain[kind.name]
         if (verb, name) in self.fails:
             raise self.fails.pop((verb, name))
         there = self.there.get((kind.name, name))
-        return self.keep({**there, "status": body["status"]} if verb == "status" else applied(body, there))
+        if verb == "status":
+            return self.keep({**there, "status": body["status"]})
+        return self.keep(self.always.get(kind.name, lambda made: made)(applied(body, there)))
 
 
 @pytest.fixture
@@ -176,6 +192,23 @@ class TestWhatIsRefused:
         assert {name for verb, kind, name, _ in server.sent if kind == "TenantWeight"} == {"b", "search"}
         assert server.there["FairPool", "llama"]["status"]["tenants"] == 2
 
+    @pytest.mark.parametrize(
+        ("answer", "status", "reason"),
+        [
+            (Forbidden("DELETE: 403", "no policy is removed here"), "False", "ObjectRefused"),
+            (NotNow("DELETE: 500", "no policy is removed here"), "Unknown", "ObjectPending"),
+        ],
+    )
+    async def test_as_a_removal_is_said_and_keeps_no_status_from_being_said(self, server, look, answer, status, reason):
+        await look()
+        server.is_asked_in_vain["NetworkPolicy"] = answer
+        with pytest.raises(type(answer)):
+            await look(fair_pool(gateway={}), tenant_weight("b"))
+        accepted = server.there["FairPool", "llama"]["status"]["conditions"][0]
+        assert (accepted["status"], accepted["reason"]) == (status, reason)
+        assert "it is to be removed: no policy is removed here" in accepted["message"]
+        assert server.there["TenantWeight", "b"]["status"]["conditions"][0]["status"] == "True"
+
     @pytest.mark.parametrize("failure", [Conflict("PATCH: 409"), NotThere("PATCH: 404")])
     @pytest.mark.parametrize("name", ["search", "llama"])
     async def test_as_a_status_of_another_version_is_an_error_and_said_at_the_next_look(
@@ -186,6 +219,75 @@ class TestWhatIsRefused:
             await look()
         assert ("status", name) in {(verb, name) for verb, _, name, _ in await look()}
         assert len(await look()) == 0
+
+
+class TestWhatCannotBeTakenJustNow:
+    """The API server answers, with 500 or the like: a webhook that it has to ask is away."""
+
+    AWAY = NotNow("PATCH: 500", "failed calling webhook")
+
+    @pytest.mark.parametrize("kind", sorted(OWNED_KINDS))
+    async def test_is_said_to_be_on_its_way_and_keeps_nothing_else_from_being_written(self, server, look, kind):
+        server.is_asked_in_vain[kind] = self.AWAY
+        with pytest.raises(NotNow):
+            await look()
+        written = {kind for verb, kind, _, _ in server.sent if verb in {"apply", "status"}}
+        assert written == {*OWNED_KINDS, "FairPool", "TenantWeight"}
+        said = {each["type"]: each for each in server.there["FairPool", "llama"]["status"]["conditions"]}
+        assert (said["Accepted"]["status"], said["Accepted"]["reason"]) == ("Unknown", "ObjectPending")
+        assert "failed calling webhook" in said["Accepted"]["message"]
+        assert said["Ready"]["status"] != "True"
+        assert "Stalled" not in said
+        server.is_asked_in_vain.clear()
+        await look()
+        accepted = server.there["FairPool", "llama"]["status"]["conditions"][0]
+        assert (accepted["type"], accepted["status"]) == ("Accepted", "True")
+
+    @pytest.mark.parametrize("answer", [AWAY, Forbidden("PATCH: 403", "no")], ids=["away", "forbidden"])
+    async def test_as_one_status_keeps_none_of_the_others_back(self, server, look, answer):
+        server.fails["status", "search"] = answer
+        others = [tenant_weight(f"t{number}") for number in range(20)]
+        with pytest.raises(type(answer)):
+            await look(*others)
+        said = {name for verb, kind, name, _ in server.sent if verb == "status"}
+        assert said == {"llama", "search", *(f"t{number}" for number in range(20))}
+
+    async def test_as_an_event_is_in_no_ones_way(self, server, look):
+        server.is_asked_in_vain["Event"] = self.AWAY
+        sent = await look(tenant_weight("a", tenantName="search"))
+        assert ("create", "Event") in {(verb, kind) for verb, kind, _, _ in sent}
+        assert {name for verb, kind, name, _ in sent if (verb, kind) == ("status", "TenantWeight")} == {"a", "search"}
+
+
+class TestWhatSomebodyElseKeepsChanging:
+    def changed(self, server):
+        service = server.there["Service", "llama-fairpool"]
+        return {**service, "spec": {**service["spec"], "type": "NodePort"}}
+
+    async def test_is_put_back_at_once_a_few_times_and_then_said_while_it_waits(self, server, look):
+        await look()
+        await look()
+        for _ in range(AT_ONCE):
+            assert ("apply", "Service") in {each[:2] for each in await look(self.changed(server))}
+        sent = await look(self.changed(server), tenant_weight(weight=7))
+        assert {each[:2] for each in sent if each[0] == "apply"} == {("apply", "Secret")}
+        accepted = server.there["FairPool", "llama"]["status"]["conditions"][0]
+        assert (accepted["status"], accepted["reason"]) == ("Unknown", "ObjectPending")
+        assert "Service llama-fairpool: somebody else changes it" in accepted["message"]
+
+    async def test_is_written_at_once_where_it_is_wanted_otherwise(self, server, look):
+        await look()
+        for _ in range(AT_ONCE + 1):
+            await look(self.changed(server))
+        edited = fair_pool(gateway={"networkPolicy": {}, "service": {"annotations": {"a": "b"}}})
+        assert ("apply", "Service") in {each[:2] for each in await look(edited)}
+
+    async def test_is_no_contest_where_the_cluster_itself_makes_it_other_than_asked(self, server, look):
+        server.always["Service"] = lambda made: {**made, "spec": {**made["spec"], "type": "NodePort"}}
+        for _ in range(AT_ONCE + 5):
+            await look()
+        accepted = server.there["FairPool", "llama"]["status"]["conditions"][0]
+        assert (accepted["type"], accepted["status"]) == ("Accepted", "True")
 
 
 class TestStatuses:
@@ -285,6 +387,6 @@ class TestWhatAPatchLeft:
             "metadata": {"name": "llama-fairpool", "namespace": "inference"},
             "spec": {"ports": [{"port": 443}]},
         }
-        await writer.apply(Apply(wanted, "u", ("spec.ports",)), LLAMA)
+        await writer.write(Apply(wanted, "u", ("spec.ports",)), LLAMA)
         assert taken_out == [(str(conflicts + 1), ("spec", "ports", 0))]
         assert learnt == ["Service"]

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from fairpool_operator.compile import aspects
 from fairpool_operator.compile.compiled import Compiled, PoolStatus, Removal, TenantStatus
+from fairpool_operator.compile.wanted import EDITION
 from fairpool_operator.differences import difference
 from fairpool_operator.resources import Condition, FairPoolStatus, TenantWeightStatus
 from fairpool_operator.view import Object, View, hashed
@@ -30,6 +31,18 @@ class Apply:
     uid: str | None
     paths: tuple[str, ...]
 
+    @property
+    def kind(self) -> str:
+        """What it is called in manifests."""
+        kind: str = self.wanted["kind"]
+        return kind
+
+    @property
+    def edition(self) -> str:
+        """By which what is wanted is told from what was wanted before."""
+        edition: str = self.wanted["metadata"]["annotations"][EDITION]
+        return edition
+
 
 @dataclass(frozen=True, slots=True)
 class Changes:
@@ -39,6 +52,11 @@ class Changes:
     removals: tuple[Removal, ...] = ()
     tenant_statuses: tuple[TenantStatus, ...] = ()
     pool_status: PoolStatus | None = None
+
+    @property
+    def of_objects(self) -> tuple[Apply | Removal, ...]:
+        """Those that are written before anything is said."""
+        return *self.applies, *self.removals
 
     def __bool__(self) -> bool:
         return bool(self.applies or self.removals or self.tenant_statuses or self.pool_status)

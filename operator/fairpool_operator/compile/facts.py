@@ -19,6 +19,7 @@ class Facts:
         refused: why it is refused.
         taken: why the names of its objects cannot be had.
         rejected: why the API server does not take its objects.
+        delayed: why its objects cannot be written just now, in sentences; none: they can.
         owners: whose those objects are.
         packed: its configuration; None where the last one stays.
         is_leaving: whether it is being deleted, and its objects with it.
@@ -28,6 +29,7 @@ class Facts:
     refused: Refused | None
     taken: NameTaken | None
     rejected: ObjectRefused | None
+    delayed: str
     owners: Ownership
     packed: Packed | None
     is_leaving: bool = False

@@ -63,6 +63,7 @@ def _with_pool(pool: FairPool, view: View, settings: Settings, now: datetime) ->
         refused,
         taken(pool, view, owners, kinds_of(pool)),
         _rejected(view),
+        _delayed(view),
         owners,
         packed,
         is_leaving=is_leaving,
@@ -107,13 +108,24 @@ def _own_and_others(pool: FairPool, judged: Sequence[Judged]) -> tuple[list[Tena
 
 
 def _rejected(view: View) -> ObjectRefused | None:
-    if not view.rejections:
+    said = _said(view, is_for_good=True)
+    if not said:
         return None
-    said = " ".join(f"{kind} {object_name(kind, view.key.name)}: {words}" for kind, words in view.rejections.items())
     return ObjectRefused(
         f"The API server does not take what the pool needs. {said} Correct the pool, or what in the cluster forbids "
         "it, or delete an object that cannot be changed; it is tried again every minute."
     )
+
+
+def _delayed(view: View) -> str:
+    said = _said(view, is_for_good=False)
+    return f"{said} It is tried again, at the latest after a minute." if said else ""
+
+
+def _said(view: View, *, is_for_good: bool) -> str:
+    """What could not be written, each with its reason; empty where there is nothing."""
+    unwritten = (each for each in view.unwritten if each.is_for_good is is_for_good)
+    return " ".join(f"{each.kind} {object_name(each.kind, view.key.name)}: {each.words}" for each in unwritten)
 
 
 def _tenant_statuses(

@@ -68,6 +68,9 @@ def _accepted(facts: Facts, tenants: int, left_out: int) -> Finding:
     refused = facts.refused or facts.taken or facts.rejected
     if refused is not None:
         return Finding(ACCEPTED, holds=False, reason=refused.reason, message=str(refused))
+    if facts.delayed:
+        message = f"Not all that the pool needs can be written just now. {facts.delayed}"
+        return Finding(ACCEPTED, holds=None, reason="ObjectPending", message=message)
     share = "1 tenant shares" if tenants == 1 else f"{tenants} tenants share"
     beyond = f" {left_out} more, of other namespaces, have no room in its configuration: divide it." if left_out else ""
     return Finding(ACCEPTED, holds=True, reason="Accepted", message=f"{share} the pool.{beyond}")

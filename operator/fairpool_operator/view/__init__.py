@@ -3,7 +3,7 @@
 from fairpool_operator.view.owned import GATEWAY, MANAGED, OWNED_KINDS, Object, Owned, object_name, pool_of, read_owned
 from fairpool_operator.view.refers import secrets_of_pool, secrets_of_weight
 from fairpool_operator.view.secrets import CONFIG, ENGINE, KEYS, LABEL, TLS, Secret, Value, hashed, read_secret
-from fairpool_operator.view.snapshot import GatewayPod, PoolKey, Unread, View, read_pod, read_unread
+from fairpool_operator.view.snapshot import GatewayPod, PoolKey, Unread, Unwritten, View, read_pod, read_unread
 
 __all__ = [
     "CONFIG",
@@ -20,6 +20,7 @@ __all__ = [
     "PoolKey",
     "Secret",
     "Unread",
+    "Unwritten",
     "Value",
     "View",
     "hashed",

@@ -48,6 +48,21 @@ class GatewayPod:
 
 
 @dataclass(frozen=True, slots=True)
+class Unwritten:
+    """One of a pool's objects that could not be written, or removed.
+
+    Attributes:
+        kind: which of them.
+        words: why, as the API server says it.
+        is_for_good: whether somebody has to do something about it, for the API server would say so again.
+    """
+
+    kind: str
+    words: str
+    is_for_good: bool
+
+
+@dataclass(frozen=True, slots=True)
 class View:
     """One pool and what it depends on.
 
@@ -61,7 +76,7 @@ class View:
         namespaces: the labels of the namespaces of its TenantWeights, as far as they are known.
         owned: what is there by the names of the pool's own objects, by kind; not necessarily the pool's.
         pods: the pods of its gateway.
-        rejections: what the API server said to objects of the pool that were just applied and not taken, by kind.
+        unwritten: the pool's objects that were just to be written, and could not be.
     """
 
     key: PoolKey
@@ -73,7 +88,7 @@ class View:
     namespaces: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     owned: Mapping[str, Owned] = field(default_factory=dict)
     pods: tuple[GatewayPod, ...] = ()
-    rejections: Mapping[str, str] = field(default_factory=dict)
+    unwritten: tuple[Unwritten, ...] = ()
 
 
 def read_pod(resource: Mapping[str, Any]) -> GatewayPod:

@@ -149,13 +149,13 @@ class Later(Otherwise):
         super().__init__(writer)
         self.left = []
 
-    async def apply(self, change, key):
+    async def write(self, change, key):
         self.left.append((change, key))
 
     async def say(self, kind, body):
         said = await self.writer.say(kind, body)
         while kind is SAID_OF_POOL and self.left:
-            await self.writer.apply(*self.left.pop(0))
+            await self.writer.write(*self.left.pop(0))
         return said
 
 
@@ -175,11 +175,12 @@ def remembering():
     begun = set()
 
     class Remembering(Otherwise):
-        async def apply(self, change, key):
-            what = (key, change.wanted["kind"])
+        async def write(self, change, key):
+            what = (key, change.kind)
             if what not in begun:
                 begun.add(what)
-                await self.writer.apply(change, key)
+                return await self.writer.write(change, key)
+            return None
 
     return Remembering
 

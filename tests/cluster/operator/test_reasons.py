@@ -15,6 +15,7 @@ from support.cluster.operating import Operator, config_in, install_operator
 from support.cluster.resources import by_secret, condition, digest, key_secret
 from support.cluster.serving import deployed, gateway_pod, report
 from support.cluster.waiting import eventually, eventually_all
+from support.cluster.webhooks import webhook
 from support.resources import SMALLEST
 
 import fairpool_operator
@@ -79,6 +80,11 @@ OF_OTHER_DEFINITIONS = {
     ("of-heavy", "Accepted", "Unknown", "Pending"),
     ("of-heavy", "ResolvedRefs", "False", "Unreadable"),
     ("of-heavy", "Programmed", "Unknown", "Pending"),
+}
+
+WHILE_A_WEBHOOK_IS_AWAY = {
+    ("waiting", "Accepted", "Unknown", "ObjectPending"),
+    ("waiting", "Ready", "Unknown", "ObjectPending"),
 }
 
 MOST_BYTES = 3000
@@ -252,6 +258,10 @@ async def test_every_condition_is_said_with_its_reason(small_operator, admin, na
         for name in ("heavy", "neither", "of-heavy"):
             await admin.delete(TENANT_WEIGHT, name, namespace)
         await admin.delete(FAIR_POOL, "heavy", namespace)
+    async with webhook(admin, namespace, "/services"):
+        await admin.create(fair_pool(namespace, "waiting"))
+        await says_all(admin, FAIR_POOL, namespace, WHILE_A_WEBHOOK_IS_AWAY)
+        await admin.delete(FAIR_POOL, "waiting", namespace)
     await says_all(admin, FAIR_POOL, namespace, POOLS)
     await says_all(admin, TENANT_WEIGHT, namespace, WEIGHTS)
 
@@ -282,7 +292,8 @@ def reasons_in(source, names):
 
 
 def test_no_reason_of_the_code_is_left_out_above():
-    assert reasons() == {reason for *_, reason in POOLS | WEIGHTS | FROM_ANOTHER_NAMESPACE | OF_OTHER_DEFINITIONS}
+    had = POOLS | WEIGHTS | FROM_ANOTHER_NAMESPACE | OF_OTHER_DEFINITIONS | WHILE_A_WEBHOOK_IS_AWAY
+    assert reasons() == {reason for *_, reason in had}
 
 
 def test_a_reason_of_any_form_is_found():
