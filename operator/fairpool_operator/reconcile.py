@@ -24,6 +24,7 @@ from fairpool_operator.compile import (
     Compiled,
     Event,
     Removal,
+    Said,
     Settings,
     changes,
     compile_pool,
@@ -192,31 +193,27 @@ class Reconciler:
         async def say_on() -> None:
             for tenant in left:
                 await self._tell(events.pop(tenant.metadata.uid, ()))
-                await self._say(TENANT_WEIGHT, tenant.body(), problems)
+                await self._say(TENANT_WEIGHT, tenant, problems)
                 if asyncio.get_running_loop().time() > hurry and self._is_due(key):
                     return
 
         await _together(say_on() for _ in range(min(_SAID_AT_ONCE, len(wanted.tenant_statuses))))
         if wanted.pool_status is not None:
             await self._tell(events.pop(wanted.pool_status.metadata.uid, ()))
-            await self._say(FAIR_POOL, wanted.pool_status.body(), problems)
+            await self._say(FAIR_POOL, wanted.pool_status, problems)
         return next(left, None) is None
 
     async def _tell(self, events: Iterable[Event]) -> None:
         for event in events:
             await self._writer.tell(event)
 
-    async def _say(self, kind: Kind, body: Object, problems: list[ClusterError]) -> None:
+    async def _say(self, kind: Kind, said: Said, problems: list[ClusterError]) -> None:
         """Write a status; one that cannot be written keeps none of the others back."""
         try:
-            found = await self._writer.say(kind, body)
+            with self._store.saying(said):
+                self._learn(kind.name, await self._writer.say(kind, said.body()))
         except (Conflict, Forbidden, NotNow, NotThere, RejectedByServer) as problem:
             problems.append(problem)
-            return
-        touched = self._store.put(kind.name, found)
-        # Nobody else writes what is looked at in the status of a TenantWeight, so the answer is news only of an edit.
-        if kind is not TENANT_WEIGHT or found["metadata"]["generation"] != body["status"].get("observedGeneration"):
-            self._touched(touched)
 
     def _learn(self, kind: str, found: Object) -> None:
         """An answer may hold edits that no watch has told of yet: whom they concern is looked at again."""

@@ -55,6 +55,7 @@ class Server:
         self.is_asked_in_vain = {}
         self.always = {}
         self.fails = {}
+        self.watch = lambda found: None
         self._versions = itertools.count(10_000)
 
     def keep(self, found):
@@ -63,6 +64,7 @@ class Server:
         metadata = {**found["metadata"], "resourceVersion": str(next(self._versions))}
         kept = {**found, "metadata": metadata, "status": found.get("status") or said}
         self.there[found["kind"], metadata["name"]] = kept
+        self.watch(kept)
         return kept
 
     async def get(self, kind, namespace, name):
@@ -105,13 +107,18 @@ def server():
     return Server(fair_pool(gateway={"networkPolicy": {}}), tenant_weight())
 
 
-@pytest.fixture
-def look(server):
-    """Looks at the pool; returns what was sent."""
+def looking(server, touched=lambda _: None, is_due=lambda _: False):
+    """What is known of all that is there, and who looks at it."""
     store = Store()
     for each in server.there.values():
         store.put(each["kind"], each)
-    reconciler = Reconciler(server, store, SETTINGS, lambda _: None, lambda _: False, identity="tests", now=lambda: NOW)
+    return store, Reconciler(server, store, SETTINGS, touched, is_due, identity="tests", now=lambda: NOW)
+
+
+@pytest.fixture
+def look(server):
+    """Looks at the pool; returns what was sent."""
+    store, reconciler = looking(server)
 
     async def look(*edits):
         for each in edits:
@@ -300,12 +307,8 @@ class TestStatuses:
 
     async def test_are_broken_off_for_a_newer_edit_and_said_after_it(self, server, many, monkeypatch):
         monkeypatch.setattr(reconcile, "_HURRY_SECONDS", 0.0)
-        store, due = Store(), {LLAMA}
-        for each in server.there.values():
-            store.put(each["kind"], each)
-        reconciler = Reconciler(
-            server, store, SETTINGS, lambda _: None, due.__contains__, identity="tests", now=lambda: NOW
-        )
+        due = {LLAMA}
+        _, reconciler = looking(server, is_due=due.__contains__)
         assert await reconciler.reconcile(LLAMA) == 0.0
         said = [name for verb, kind, name, _ in server.sent if (verb, kind) == ("status", "TenantWeight")]
         assert 0 < len(said) < self.MANY
@@ -315,22 +318,34 @@ class TestStatuses:
         said = [name for verb, kind, name, _ in server.sent if (verb, kind) == ("status", "TenantWeight")]
         assert sorted(said) == sorted({*said, "search", *(f"t{number}" for number in range(self.MANY))})
 
-    async def test_are_not_broken_off_by_what_the_operator_itself_hears_of_them(self, server, many, monkeypatch):
+    @pytest.mark.parametrize("first", ["the answer", "a watch"])
+    async def test_are_not_broken_off_by_what_the_operator_itself_hears_of_them(self, server, many, monkeypatch, first):
         monkeypatch.setattr(reconcile, "_HURRY_SECONDS", 0.0)
-        store, due = Store(), {LLAMA}
-        for each in server.there.values():
-            store.put(each["kind"], each)
-        reconciler = Reconciler(
-            server, store, SETTINGS, due.update, due.__contains__, identity="tests", now=lambda: NOW
-        )
+        due = {LLAMA}
+        store, reconciler = looking(server, due.update, due.__contains__)
+        if first == "a watch":
+            server.watch = lambda found: due.update(store.put(found["kind"], found))
         looks = 0
         while due:
             due.clear()
             looks += 1
             await reconciler.reconcile(LLAMA)
-        # One that makes the objects, one that is due for what their answers tell, and one for the pool's own status.
-        assert looks <= 3
+        # One that makes the objects, and one that is due for what their answers tell.
+        assert looks <= 2
         assert len([each for each in server.sent if each[:2] == ("status", "TenantWeight")]) <= self.MANY + 10
+
+    async def test_tell_in_their_answers_of_edits_that_no_watch_has_told_of(self, server):
+        due = set()
+        store, reconciler = looking(server, due.update, due.__contains__)
+        for _ in range(2):
+            await reconciler.reconcile(LLAMA)
+        store.put("TenantWeight", server.keep(tenant_weight(status={"tenant": "wiped"})))
+        server.keep(tenant_weight(weight=7, meta={"generation": 2}))
+        due.clear()
+        await reconciler.reconcile(LLAMA)
+        assert due == {LLAMA}
+        await reconciler.reconcile(LLAMA)
+        assert server.there["TenantWeight", "search"]["status"]["weight"] == 7
 
     async def test_that_fail_end_the_look_with_the_error_itself(self, server, many, look):
         server.fails["status", "t7"] = ClusterUnavailable("PATCH: no answer")

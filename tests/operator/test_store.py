@@ -103,6 +103,14 @@ class TestTheNewest:
         assert store.replace("TenantWeight", [weight], begun) == frozenset()
         assert weights_in(store) == []
 
+    def test_what_was_deleted_stays_gone_after_a_list_though_an_older_event_comes_late(self):
+        weight = tenant_weight()
+        store = store_of(TenantWeight=[weight])
+        store.remove("TenantWeight", weight)
+        store.replace("TenantWeight", [], store.begin())
+        assert store.put("TenantWeight", weight) == frozenset()
+        assert weights_in(store) == []
+
     def test_what_came_while_a_list_was_read_stays(self):
         store = Store()
         begun = store.begin()

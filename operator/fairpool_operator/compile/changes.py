@@ -7,16 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TypeVar
 
-from fairpool_operator.compile import aspects
 from fairpool_operator.compile.compiled import Compiled, PoolStatus, Removal, TenantStatus
+from fairpool_operator.compile.said import says
 from fairpool_operator.compile.wanted import EDITION
 from fairpool_operator.differences import difference
-from fairpool_operator.resources import Condition, FairPoolStatus, TenantWeightStatus
-from fairpool_operator.view import Object, View, hashed
-
-_Status = TypeVar("_Status", FairPoolStatus, TenantWeightStatus)
+from fairpool_operator.resources import TenantWeight
+from fairpool_operator.view import Object, Unread, View, hashed
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,28 +81,11 @@ def _applies(objects: Iterable[Object], view: View) -> Iterable[Apply]:
 
 
 def _pool_differs(said: PoolStatus, view: View) -> bool:
-    if view.pool is not None:
-        return _ours(said.status) != _ours(view.pool.status.model_copy(update={"gateway": None}))
-    return view.unread_pool is None or _alike(said.status.conditions) != _alike(view.unread_pool.conditions)
+    pool = view.pool or view.unread_pool
+    return pool is None or not says(pool, said)
 
 
 def _tenants_that_differ(compiled: Compiled, view: View) -> Iterator[TenantStatus]:
-    there = {weight.metadata.uid: weight.status for weight in view.weights}
-    unread = {weight.metadata.uid: weight.conditions for weight in view.unread_weights}
-    for said in compiled.tenant_statuses:
-        uid = said.metadata.uid
-        if uid in there:
-            differs = _ours(said.status) != _ours(there[uid])
-        else:
-            differs = _alike(said.status.conditions) != _alike(unread.get(uid, ()))
-        if differs:
-            yield said
-
-
-def _ours(status: _Status) -> _Status:
-    return status.model_copy(update={"conditions": _alike(status.conditions)})
-
-
-def _alike(conditions: Iterable[Condition]) -> tuple[Condition, ...]:
-    """The conditions that the operator writes, in one order; others may have added more."""
-    return tuple(sorted((each for each in conditions if each.type in aspects.ALL), key=lambda each: each.type))
+    there: dict[str, TenantWeight | Unread] = {each.metadata.uid: each for each in view.weights}
+    there |= {each.metadata.uid: each for each in view.unread_weights}
+    return (said for said in compiled.tenant_statuses if not says(there[said.metadata.uid], said))

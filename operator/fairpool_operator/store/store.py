@@ -2,14 +2,17 @@
 
 Watches bring changes one by one, and may miss some; every few minutes a fresh list of a kind replaces all that is known
 of it. What always holds: whoever changes the store is told which pools have to be looked at, those of objects that
-vanished too, and none where nothing changed that any decision could depend on; no value of a Secret is kept.
+vanished too, and none where nothing changed that any decision could depend on, or only what the operator is saying
+itself; no value of a Secret is kept.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final
 
+from fairpool_operator.compile import Said, is_all_that_happened
 from fairpool_operator.errors import Unreadable
 from fairpool_operator.resources import READY, FairPool, TenantWeight, read_pool, read_tenant_weight
 from fairpool_operator.store.index import Index
@@ -58,6 +61,7 @@ class Store:
         self._weights_of_secret = Index[Name, Name]()
         self._pools_of_secret = Index[Name, Name]()
         self._pods_of_pool = Index[PoolKey, Name]()
+        self._being_said: dict[str, Said] = {}
         self._moment = 0
         tables: dict[str, list[tuple[Table[Any], Callable[[Change[Any]], Iterable[PoolKey]]]]] = {
             "FairPool": [(self._pools, self._pool_changed)],
@@ -91,6 +95,21 @@ class Store:
         self._moment += 1
         listed = list(resources)
         return self._touched(kind, lambda table: table.replace(listed, begun, self._moment, within))
+
+    @contextmanager
+    def saying(self, said: Said) -> Iterator[None]:
+        """For as long as it takes to write this status and to put the answer.
+
+        A pool may have thousands of statuses to be written, and watches tell of each, often before the answer: they
+        touch no pool, for what was decided when this was said would be decided again. Whatever else becomes of the
+        resource meanwhile does, and so does the same status at any other time, for then it may be an old one.
+        """
+        uid = said.metadata.uid
+        self._being_said[uid] = said
+        try:
+            yield
+        finally:
+            self._being_said.pop(uid, None)
 
     def keys(self) -> Touched:
         """Every pool that is there, or that a TenantWeight refers to."""
@@ -139,7 +158,7 @@ class Store:
             secrets_of_pool(each) if isinstance(each, FairPool) else () for each in (change.before, change.after)
         )
         self._pools_of_secret.move(change.name, before, after)
-        return (PoolKey(*change.name),)
+        return () if self._is_being_said(change) else (PoolKey(*change.name),)
 
     def _weight_changed(self, change: Change[TenantWeight | Unread]) -> Iterable[PoolKey]:
         states = change.before, change.after
@@ -149,7 +168,11 @@ class Store:
         self._weights_of_pool.move(change.name, *pools)
         self._weights_of_namespace.move(change.name, *namespaces)
         self._weights_of_secret.move(change.name, *secrets)
-        return pools[0] + pools[1]
+        return () if self._is_being_said(change) else pools[0] + pools[1]
+
+    def _is_being_said(self, change: Change[FairPool | Unread] | Change[TenantWeight | Unread]) -> bool:
+        said = None if change.after is None else self._being_said.get(change.after.metadata.uid)
+        return said is not None and is_all_that_happened(said, change.before, change.after)
 
     def _secret_changed(self, change: Change[Secret]) -> Iterable[PoolKey]:
         pools = self._pools_of_secret.of(change.name)
