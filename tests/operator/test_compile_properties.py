@@ -9,6 +9,7 @@ import itertools
 import json
 import random
 import re
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -83,12 +84,23 @@ def it_comes_to_rest(world):
         assert not changes(compile_pool(cluster.view, SETTINGS, LATER), cluster.view)
 
 
+def what_is_said_decides_nothing(world):
+    """Once statuses are written nothing else is wanted, and nothing else is to be said."""
+    cluster = SmallCluster(*world)
+    for _ in range(2):
+        wanted = cluster.changes()
+        cluster.say(wanted)
+        assert cluster.changes() == replace(wanted, tenant_statuses=(), pool_status=None)
+        cluster.settle()
+
+
 CHECKS = [
     nothing_is_refused_by_an_exception,
     order_does_not_matter,
     everything_is_the_pools_own,
     no_value_of_a_secret_comes_out,
     it_comes_to_rest,
+    what_is_said_decides_nothing,
 ]
 
 
@@ -221,6 +233,11 @@ def _with_no_memory(findings, *, before, generation, now):
     return conditions(findings, before=(), generation=generation, now=now)
 
 
+def _counting_those_before(findings, *, before, **fields):
+    counted = [replace(each, message=f"{each.message} ({len(before)})") for each in findings]
+    return conditions(counted, before=before, **fields)
+
+
 def _unsorted(values, key=None):
     return list(values)
 
@@ -256,6 +273,11 @@ BROKEN = {
     ),
     "packs the time": (it_comes_to_rest, worlds, {(gzip, "compress"): _at_its_time}),
     "forgets when conditions flipped": (it_comes_to_rest, worlds, {(pool_status, "conditions"): _with_no_memory}),
+    "says how much it said": (
+        what_is_said_decides_nothing,
+        worlds,
+        {(pool_status, "conditions"): _counting_those_before},
+    ),
 }
 
 

@@ -67,12 +67,16 @@ class SmallCluster:
             self.put(applied(apply.wanted, there))
         for removal in written.removals:
             self.remove(removal.kind, removal.name)
+        self.say(written)
+        return written
+
+    def say(self, written: Changes) -> None:
+        """Write only the statuses that are to be written."""
         for said in (*written.tenant_statuses, *([written.pool_status] if written.pool_status else [])):
             body = said.body()
             there = self.get(body["kind"], _name(body))
             gateway = {"gateway": there["status"]["gateway"]} if "gateway" in (there.get("status") or {}) else {}
             self.put({**there, "status": {**body["status"], **gateway}})
-        return written
 
     def serve(self, *, ready: int = 2, total: int = 2, pod: str = "gateway-1", **report: Any) -> None:
         """Have the gateway's Deployment be available, and one of its pods use the newest configuration."""
