@@ -56,9 +56,13 @@ class Counter:
 
 @contextlib.asynccontextmanager
 async def counting(
-    name: str, command: Sequence[str], announces: re.Pattern[str], directory: Path
+    name: str,
+    command: Sequence[str],
+    announces: re.Pattern[str],
+    directory: Path,
+    environment: Sequence[str] = (),
 ) -> AsyncIterator[tuple[Counter, re.Match[str]]]:
-    """A program that is counted from now on, and the match of its announcement.
+    """A program that is counted from now on, and the match of its announcement; with variables, as `NAME=VALUE`.
 
     Raises:
         MachineLacks: there is no valgrind.
@@ -67,7 +71,8 @@ async def counting(
     own, log = directory / f"counts of {name}", directory / f"{name}.log"
     own.mkdir()
     # A set of strings is walked in another order in each process, unless hashes are always the same.
-    callgrind = ["env", "PYTHONHASHSEED=0", str(tool("valgrind", "valgrind")), "--tool=callgrind", "--instr-atstart=no"]
+    variables = ["env", "PYTHONHASHSEED=0", *environment]
+    callgrind = [*variables, str(tool("valgrind", "valgrind")), "--tool=callgrind", "--instr-atstart=no"]
     program = Program(
         name,
         [*callgrind, f"--callgrind-out-file={own / 'count'}", *command],

@@ -29,7 +29,7 @@ from rich.table import Table
 
 from fairpool_lab.bench import backlog, compiled, scheduler, unhurried
 from fairpool_lab.bench.callgrind import counting
-from fairpool_lab.bench.subjects import TENANTS, key_of
+from fairpool_lab.bench.subjects import IN_THE_IMAGE, TENANTS, key_of
 from fairpool_lab.bench.workloads import SIXTY_FOUR
 from fairpool_lab.errors import FileInvalid, Interrupted, LabError, OutputInvalid, ProcessFailed
 from fairpool_lab.processes import Program, run, running
@@ -79,7 +79,10 @@ async def of_requests(directory: Path, program: Sequence[str] = ("-m", unhurried
     endpoint = Program("endpoint", [str(compiled.program("backend"))], _LISTENS, directory / "endpoint.log")
     async with (
         running(endpoint) as (there,),
-        counting("gateway", [sys.executable, *program, there[1]], _LISTENS, directory) as (counter, here),
+        counting("gateway", [sys.executable, *program, there[1]], _LISTENS, directory, environment=IN_THE_IMAGE) as (
+            counter,
+            here,
+        ),
         _connected(int(here[1])) as (reader, writer),
     ):
 
