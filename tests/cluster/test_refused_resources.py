@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from support.cluster.bad_resources import BadResource, bad_resources, patched
+from support.cluster.bad_resources import SENT, BadResource, bad_resources, patched
 from support.cluster.client import Refused
 from support.cluster.definitions import definitions, dry_run, fair_pool, tenant_weight
 from support.definition_walks import parts, schema_of
@@ -32,6 +32,7 @@ async def all_tried(admin):
     return dict(zip(cases, said, strict=True))
 
 
+@SENT
 class TestBadResources:
     async def test_break_every_rule_and_are_refused_in_the_words_of_the_table(self, admin):
         said = await all_tried(admin)

@@ -134,6 +134,12 @@ class TestAResource:
             ("TenantWeight", "a", "spec.weight")
         ]
 
+    def test_that_comes_first_counts_as_the_older_whatever_its_name(self):
+        weights = [tenant_weight("default", name, tenantName="search") for name in "ba"]
+        found = report(fair_pool("default"), *weights)
+        assert told(found) == [("TenantWeight", "a", "spec.tenantName")]
+        assert "The older TenantWeight default/b is for tenant search already" in found.findings[0].message
+
     def test_that_is_there_twice_is_told_and_the_last_counts(self):
         pools = fair_pool("default"), fair_pool("default", allowedTenants={"namespaces": {"from": "All"}})
         tenant = tenant_weight("team", poolRef={"name": "llama", "namespace": "default"})
@@ -280,6 +286,13 @@ class TestSecrets:
         where = "TenantWeight", "search", "spec.apiKeys[0].secretKeyRef"
         assert sorted(told(found)) == sorted([where, ("Secret", "search-key", path)])
         assert "hunter2" not in str(found.findings)
+
+    def test_that_are_refused_are_said_to_be_so_by_what_names_them_for_no_label_would_help(self):
+        found = report(secret(labels={"fairpool.dev/keys": True}), fair_pool("default"), with_key())
+        assert [each.message for each in found.findings] == [
+            "Invalid value: must be of type string: put it in quotes",
+            "Secret default/search-key would be refused itself: mend it first, at pool.yaml:1",
+        ]
 
     def test_are_told_of_at_the_line_where_a_key_is_written_and_at_the_place_that_the_server_names(self):
         written = secret(stringData={"api-key": "sk", "api key": "sk"})

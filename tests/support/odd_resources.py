@@ -108,7 +108,7 @@ METADATA = st.fixed_dictionaries(
         "finalizers": st.lists(
             st.sampled_from(["a", "example.com/b", "a b", None, "orphan", "foregroundDeletion"]), max_size=3
         ),
-        "generateName": st.sampled_from(["", "a-", "A-", "a" * 60]),
+        "generateName": st.sampled_from(["", "a-", "A-", "a.", "a.-", "a" * 60, "a" * 254]),
         "ownerReferences": st.lists(
             st.fixed_dictionaries(
                 {

@@ -88,7 +88,7 @@ def value_of(view: View, namespace: str, name: str, key: str, use: str, field: s
     if secret.use != use:
         raise SecretNotFound(
             f"Secret {namespace}/{name} is labelled for another use than {use}. Name another Secret, or label it: "
-            f" kubectl label --overwrite secret -n {namespace} {name} {LABEL}={use}"
+            f"kubectl label --overwrite secret -n {namespace} {name} {LABEL}={use}"
         )
     if key not in secret.values:
         there = ", ".join(list(secret.values)[:8]) or "nothing"

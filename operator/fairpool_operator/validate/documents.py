@@ -36,6 +36,7 @@ class _Validation:
         self._around = Surroundings()
         self._found: list[Finding] = []
         self._documents: dict[_Known, Document] = {}
+        self._refused_secrets: set[_Known] = set()
         self._generated = 0
 
     def report(self, manifests: Manifests, now: datetime) -> Report:
@@ -62,9 +63,11 @@ class _Validation:
     def _other(self, document: Document) -> None:
         if (document.api_version, document.kind) == ("v1", "Secret"):
             secret = self._with_namespace(document.object)
+            known = _known("Secret", secret)
             for cause in self._around.add_secret(secret):
                 self._tell(document, Severity.ERROR, cause.path, cause.message, cause.place)
-            self._once(document, _known("Secret", secret))
+                self._refused_secrets.add(known)
+            self._once(document, known)
         elif (document.api_version, document.kind) == ("v1", "Namespace"):
             self._around.add_namespace(document.object)
             self._once(document, ("Namespace", "", _known("Namespace", document.object)[2]))
@@ -101,9 +104,10 @@ class _Validation:
     def _refused(self, refusal: Refusal, view: View) -> None:
         metadata, problem = refusal.metadata, refusal.problem
         document = self._documents[refusal.kind, metadata.namespace, metadata.name]
-        unseen = self._unseen(document, refusal, view)
-        severity, message = (Severity.WARNING, unseen) if unseen else (Severity.ERROR, str(problem))
-        self._tell(document, severity, problem.field, message)
+        if unseen := self._unseen(document, refusal, view):
+            self._tell(document, Severity.WARNING, problem.field, unseen)
+        else:
+            self._tell(document, Severity.ERROR, problem.field, self._why_not_there(document, refusal) or str(problem))
 
     def _unread(self, view: View) -> None:
         """Tell of what the server would store and the operator could not read."""
@@ -128,6 +132,17 @@ class _Validation:
                 checked = f"its label {LABEL} and what it holds are not checked"
                 return f"Secret {namespace}/{name} {missing}, or encrypted there: {checked}"
         return ""
+
+    def _why_not_there(self, document: Document, refusal: Refusal) -> str:
+        """That a Secret is in these files and would be refused itself; empty where something else is the problem."""
+        problem, namespace = refusal.problem, refusal.metadata.namespace
+        if not isinstance(problem, SecretNotFound):
+            return ""
+        known = "Secret", namespace, _value(document.object, (*problem.field, "name"))
+        if known not in self._refused_secrets:
+            return ""
+        secret = self._documents[known]
+        return f"Secret {namespace}/{known[2]} would be refused itself: mend it first, at {secret.file}:{secret.line()}"
 
     def _tell(
         self, document: Document, severity: Severity, path: Steps, message: str, written: Steps | None = None

@@ -102,13 +102,15 @@ def name_of(metadata: Mapping[str, Any], number: int = 0) -> str:
 
 def _names(metadata: Mapping[str, Any]) -> Iterator[Cause]:
     words = "lower-case letters, digits and '-', with a letter or digit at either end"
-    name, namespace = name_of(metadata), metadata.get("namespace") or ""
+    name, generated, namespace = name_of(metadata), metadata.get("generateName") or "", metadata.get("namespace") or ""
     if not name:
         yield cause(("metadata", "name"), Fault.REQUIRED, "name or generateName is required")
-    elif not _SUBDOMAIN.fullmatch(name) or len(name) > 253:
-        where = "name" if metadata.get("name") else "generateName"
-        detail = f"must be at most 253 {words}; parts of it may be parted by '.'"
-        yield cause(("metadata", where), Fault.INVALID, detail)
+    if len(generated) > 1 and generated.endswith("-"):
+        generated = f"{generated[:-2]}a"  # so the server looks at it, whatever is before the dash
+    for field, given in (("generateName", generated), ("name", name)):
+        if given and not (_SUBDOMAIN.fullmatch(given) and len(given) <= 253):
+            detail = f"must be at most 253 {words}; parts of it may be parted by '.'"
+            yield cause(("metadata", field), Fault.INVALID, detail)
     if not _NAMESPACE.fullmatch(namespace) or len(namespace) > 63:
         yield cause(("metadata", "namespace"), Fault.INVALID, f"must be at most 63 {words}")
 
@@ -159,7 +161,8 @@ def _types(schema: Schema, value: Any, path: Steps) -> Iterator[Cause]:
         return
     is_truth = isinstance(value, bool) and wanted != "boolean"
     if is_truth or not isinstance(value, _TYPES[wanted]):
-        yield cause(path, Fault.INVALID, f"must be of type {wanted}")
+        remedy = ": put it in quotes" if wanted == "string" and isinstance(value, bool | int | float) else ""
+        yield cause(path, Fault.INVALID, f"must be of type {wanted}{remedy}")
     elif isinstance(value, str) and schema.get("format") and not is_instant(value):
         yield cause(path, Fault.INVALID, "must be a moment such as 2026-12-31T23:59:59Z")
     elif isinstance(value, dict):

@@ -54,9 +54,9 @@ def check_secret(secret: Mapping[str, Any]) -> list[Cause]:
 
 def _unread(secret: Mapping[str, Any]) -> Iterator[Cause]:
     if not isinstance(secret.get("immutable"), bool | None):
-        yield Cause(("immutable",), "has to be true or false")
+        yield Cause(("immutable",), "must be of type bool: true or false, not in quotes")
     if not isinstance(secret.get("type"), str | None):
-        yield Cause(("type",), "has to be text: put it in quotes")
+        yield Cause(("type",), "must be of type string: put it in quotes")
     for field in _VALUES:
         values = secret.get(field)
         if values is not None and not isinstance(values, dict):
@@ -65,7 +65,7 @@ def _unread(secret: Mapping[str, Any]) -> Iterator[Cause]:
         for key, value in (values or {}).items():
             path: Steps = (field, Key(key))
             if value is not None and not isinstance(value, str):
-                yield Cause(path, "has to be text: put it in quotes")
+                yield Cause(path, "must be of type string: put it in quotes")
             elif field == "data" and value and not _is_base64(value):
                 yield Cause(path, "has to be in base64; stringData takes the value as it is")
 

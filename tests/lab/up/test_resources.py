@@ -160,7 +160,7 @@ def test_a_secret_whose_label_is_no_text_stays_as_it_was(files):
     path.write_text(path.read_text(encoding="utf-8").replace("'true'", "true"), encoding="utf-8")
     [problem] = files.taken()
     assert problem.startswith("keys.yaml:6: metadata.labels.fairpool.dev/keys: ")
-    assert "must be of type string (its last good edition stays in force)" in problem
+    assert "must be of type string: put it in quotes (its last good edition stays in force)" in problem
     assert ("default", "keys") in files.resources.store().view(LLAMA).secrets
 
 

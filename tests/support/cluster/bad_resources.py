@@ -6,12 +6,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+import pytest
 import yaml
 from support.cluster.client import Document
 from support.cluster.definitions import ROOT, fair_pool, tenant_weight
 from support.cluster.resources import key_secret
 
 TABLE: Final = ROOT / "tests" / "cluster" / "bad_resources.yaml"
+SENT: Final = pytest.mark.filterwarnings("ignore:Sending a large body directly:ResourceWarning")
+"""For tests that send them: one is as large as it has to be, and Kubernetes' client sends everything in one piece."""
 _SMALLEST: Final[Mapping[str, Callable[[str], Document]]] = {
     "FairPool": fair_pool,
     "TenantWeight": tenant_weight,
@@ -34,9 +37,21 @@ class BadResource:
         return patched(_SMALLEST[self.kind](namespace), self.changes)
 
 
+class _Loader(yaml.SafeLoader):
+    """Knows `!repeated [TEXT, TIMES]`."""
+
+
+def _repeated(loader: yaml.SafeLoader, node: yaml.SequenceNode) -> str:
+    text, times = loader.construct_sequence(node)
+    return str(text) * int(times)
+
+
+_Loader.add_constructor("!repeated", _repeated)
+
+
 def bad_resources() -> list[BadResource]:
     """All cases."""
-    table = yaml.safe_load(TABLE.read_text())
+    table = yaml.load(TABLE.read_text(), _Loader)
     return [BadResource(kind, **case) for kind, cases in table.items() for case in cases]
 
 
