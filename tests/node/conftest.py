@@ -8,7 +8,8 @@ from support.cluster.client import running_client
 from support.cluster.kubectl import Kubectl
 from support.cluster.namespaces import new_namespace
 from support.node.alone import inside, made_before
-from support.node.groups import weigh
+from support.node.asking import first_answer
+from support.node.groups import weighing
 from support.node.installation import install
 from support.node.node import Node
 from support.node.pools import Pool
@@ -43,7 +44,8 @@ def kubectl(node, tmp_path_factory):
 def installed(kubectl):
     """The operator is there, two replicas of it."""
     asyncio.run(install(kubectl))
-    weigh()
+    with weighing():
+        yield
 
 
 @pytest.fixture
@@ -68,11 +70,14 @@ def pool(installed, admin, kubectl, namespace):
 
 @pytest.fixture
 async def serving(pool):
-    """The same, with two engines and two tenants, and answering."""
+    """The same, with two engines and two tenants, and answering each through its Service."""
     await pool.apply(pool.documents(2))
     await pool.ready()
     await pool.reports(endpointsReady=2)
     await pool.available()
+    url = await pool.url()
+    for key in pool.keys.values():
+        await first_answer(url, key)  # kube-proxy is the last to know, and longer after the API server was away
     return pool
 
 

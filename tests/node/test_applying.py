@@ -1,31 +1,17 @@
 """From `kubectl apply` to the first answer, on a node with nothing of the pool on it before."""
 
-import asyncio
 import ssl
 import time
 from dataclasses import replace
 
 import httpx
-import openai
 import trustme
 from support.cluster.client import POD
 from support.cluster.resources import key_secret
 from support.node import engines
-from support.node.asking import until
+from support.node.asking import first_answer, until
 from support.node.installation import NAMESPACE, OPERATOR
-from support.node.load import client_of, question
-
-
-async def first_answer(url, key):
-    """Ask until there is an answer; returns its text."""
-    async with client_of(url, key) as client:
-        while True:
-            try:
-                answer = await client.chat.completions.create(**question(4))
-            except openai.APIError:
-                await asyncio.sleep(0.05)
-            else:
-                return answer.choices[0].message.content
+from support.node.load import question
 
 
 class TestTheOperator:

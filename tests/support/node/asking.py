@@ -6,6 +6,9 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeVar
 
+import openai
+from support.node.load import client_of, question
+
 PATIENCE: Final = 60.0
 _AGAIN: Final = 0.02
 
@@ -18,3 +21,17 @@ async def until(ask: Callable[[], Awaitable[Found]], within: float = PATIENCE) -
         while not (found := await ask()):  # noqa: ASYNC110 - there is nothing to watch
             await asyncio.sleep(_AGAIN)
     return found
+
+
+async def first_answer(url: str, key: str, within: float = 2 * PATIENCE) -> str:
+    """Ask as a tenant until there is an answer; returns its text."""
+    async with client_of(url, key) as client:
+
+        async def answered() -> str:
+            try:
+                answer = await client.chat.completions.create(**question(4))
+            except openai.APIError:
+                return ""
+            return answer.choices[0].message.content or ""
+
+        return await until(answered, within)

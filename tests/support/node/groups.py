@@ -20,12 +20,18 @@ _WEIGHTS: Final = {"cpu.shares": 16 * 1024, "cpu.weight": 1600}
 _GRACE: Final = 10.0
 
 
-def weigh() -> None:
-    """Give the group its weight, once it is there."""
-    for group in _groups():
-        for name, weight in _WEIGHTS.items():
-            if (group / name).exists():
-                (group / name).write_text(str(weight))
+@contextlib.contextmanager
+def weighing() -> Iterator[None]:
+    """The group, which is there, has its weight for the block, and then the one that it had."""
+    weights = [group / name for group in _groups() for name in _WEIGHTS]
+    before = {path: path.read_text() for path in weights if path.exists()}
+    try:
+        for path in before:
+            path.write_text(str(_WEIGHTS[path.name]))
+        yield
+    finally:
+        for path, weight in before.items():
+            path.write_text(weight)
 
 
 def end() -> None:
