@@ -16,7 +16,6 @@ from typing import Final
 import msgspec
 
 from fairpool_gateway.cost import CostModel
-from fairpool_lab import traces
 from fairpool_lab.comparison import estimating
 from fairpool_lab.comparison.estimating import Foretold
 from fairpool_lab.policies import POLICIES
@@ -24,7 +23,7 @@ from fairpool_lab.simulation import FixedService, Scenario, of_trace, simulate
 from fairpool_lab.studies import gaming
 from fairpool_lab.studies.foretelling import WAYS, Way
 from fairpool_lab.studies.gaming import TRICKS, Trick
-from fairpool_lab.studies.study import Given, Walk, quietly
+from fairpool_lab.studies.study import Given, Walk, owned, quietly
 from fairpool_lab.traces import Trace
 
 FIRST: Final = 3_000
@@ -33,9 +32,6 @@ FIRST: Final = 3_000
 SLOTS: Final = (1, 8, 64)
 OVERLOAD: Final = 1.5
 """How many times as much is asked for as the server gives."""
-
-DEALT_TO: Final = 20
-"""Tenants that a trace is dealt to which names none."""
 
 GREATEST_LIMIT: Final = 8192
 _LOOSE: Final = 8
@@ -120,7 +116,7 @@ def study(
     lasts: float = gaming.LASTS,
 ) -> Found:
     """Measure."""
-    cut = [Given(each.name, limited(_named(each.trace)[:FIRST])) for each in given]
+    cut = [Given(each.name, limited(owned(each.trace)[:FIRST])) for each in given]
     parts = tuple(product(cut, slots, WAYS))
     of_ways = walk(parts, lambda part: f"{part[0].name}, {part[1]} slots, {part[2].name}")
     told = tuple(Foretelling(each.name, number, foretold(each.trace, number, way)) for each, number, way in of_ways)
@@ -130,13 +126,6 @@ def study(
         Gain(order, way.name, trick.name, gaming.gain(trick, way, lasts=lasts)) for (order, way), trick in of_plays
     )
     return Found(sum(len(each.trace) for each in cut), told, gains, _strangers(tricks, lasts))
-
-
-def _named(trace: Trace) -> Trace:
-    """The trace, dealt to tenants if it names none."""
-    if any(request.tenant != traces.EVERYBODY for request in trace):
-        return trace
-    return traces.dealt(trace, DEALT_TO, Random(0))  # noqa: S311 - to be repeatable
 
 
 def _played() -> tuple[tuple[str, Way], ...]:

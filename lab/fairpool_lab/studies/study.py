@@ -5,13 +5,18 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol, TypeVar
+from random import Random
+from typing import Final, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
+from fairpool_lab import traces
 from fairpool_lab.traces import Trace
 
 T = TypeVar("T")
+
+DEALT: Final = 20
+"""Tenants that a trace is dealt to which tells none."""
 
 
 class Given(NamedTuple):
@@ -27,6 +32,13 @@ class Traces(enum.Enum):
     NONE = "none"
     ONE = "one"
     SOME = "some"
+
+
+def owned(trace: Trace) -> Trace:
+    """The trace with tenants: dealt, always in the same way, where it tells none."""
+    if any(request.tenant != traces.EVERYBODY for request in trace):
+        return trace
+    return traces.dealt(trace, DEALT, Random(0))  # noqa: S311 - to be repeatable
 
 
 class Walk(Protocol):

@@ -16,6 +16,7 @@ from fairpool_lab.simulation import End, simulate
 from fairpool_lab.studies import Given
 from fairpool_lab.studies.bound import adversaries, held_back, measured, page
 from fairpool_lab.studies.bound.figures import Study
+from fairpool_lab.studies.study import DEALT
 
 STUDIES = Path(__file__).parents[3] / "docs" / "studies"
 PUBLISHED = msgspec.json.decode((STUDIES / "bound.json").read_bytes(), type=Study)
@@ -100,7 +101,7 @@ class TestInShort:
         nobodys = tuple(replace(request, tenant=traces.EVERYBODY) for request in EXCERPT)
         on_trace = measured.on_trace(Given("nobody's", nobodys))
         assert on_trace.dealt
-        assert 10 < on_trace.tenants <= measured.DEALT
+        assert 10 < on_trace.tenants <= DEALT
 
 
 class TestTheCommand:

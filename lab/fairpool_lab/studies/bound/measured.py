@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from random import Random
 from typing import Final
 
 from fairpool_lab import traces
@@ -16,16 +15,13 @@ from fairpool_lab.simulation import End, Run, Scenario, simulate
 from fairpool_lab.studies.bound import adversaries, held_back
 from fairpool_lab.studies.bound.adversaries import Adversary
 from fairpool_lab.studies.bound.figures import Completed, OnAdversary, OnTrace, Study, Verdict, together
-from fairpool_lab.studies.study import Given, Walk, quietly
+from fairpool_lab.studies.study import Given, Walk, owned, quietly
 from fairpool_lab.traces import Trace
 
 SFQ: Final = "sfq"
 IN_ORDER: Final = "arrival-order"
 COMPARED: Final = (SFQ, "vtc", "lcf", IN_ORDER)
 """What adversaries are tried on. None but the first ever promised to keep this bound."""
-
-DEALT: Final = 20
-"""Tenants that a trace is dealt to which tells none."""
 
 SLOTS: Final = 16
 SERVED: Final = 0.9
@@ -72,7 +68,7 @@ def study(
 
 def on_trace(given: Given) -> OnTrace:
     """What becomes of the charges on one trace."""
-    trace = _owned(given.trace)
+    trace = owned(given.trace)
     setup = contended(trace, slots=SLOTS, part=SERVED, estimator="TenantAverage")
     control = contended(trace[:CONTROL], slots=SLOTS, part=SERVED, estimator="TenantAverage")
     held = (trace[-1].arrival - trace[0].arrival) / len(trace) * SLOTS / SERVED
@@ -91,7 +87,7 @@ def on_trace(given: Given) -> OnTrace:
 
 def completed(given: Sequence[Given], slots: int) -> Completed:
     """What becomes of true costs with so many slots."""
-    windows = [_owned(each.trace)[:WINDOW] for each in given]
+    windows = [owned(each.trace)[:WINDOW] for each in given]
     return Completed(
         slots=slots,
         traces={
@@ -133,13 +129,6 @@ def _on_adversary(adversary: Adversary) -> OnAdversary:
 
 def _run(scenario: Scenario, policy: str = SFQ) -> Run:
     return simulate(scenario, POLICIES[policy].factory)
-
-
-def _owned(trace: Trace) -> Trace:
-    """The trace with tenants: dealt, where it tells none."""
-    if any(request.tenant != traces.EVERYBODY for request in trace):
-        return trace
-    return traces.dealt(trace, DEALT, Random(0))  # noqa: S311 - to be repeatable
 
 
 def contended(trace: Trace, *, slots: int, part: float, estimator: str) -> Setup:

@@ -11,7 +11,6 @@ from fairpool_lab.studies.bound.figures import Study, Verdict
 from fairpool_lab.studies.bound.measured import (
     COMPARED,
     CONTROL,
-    DEALT,
     DRAWN,
     ESTIMATORS,
     PATIENCE,
@@ -21,6 +20,7 @@ from fairpool_lab.studies.bound.measured import (
     WINDOW,
 )
 from fairpool_lab.studies.drawing import lines
+from fairpool_lab.studies.study import DEALT
 
 DRAWING: Final = "bound-completed.svg"
 
