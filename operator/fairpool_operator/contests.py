@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 Name = tuple[str, str, str]
-"""Kind, namespace and name."""
+"""A kind, a namespace and a name."""
 
 AT_ONCE: Final = 5
 """How often something is put back without waiting."""

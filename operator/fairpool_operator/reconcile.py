@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Coroutine, Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -28,6 +28,7 @@ from fairpool_operator.compile import (
     Settings,
     changes,
     compile_pool,
+    edition_of,
     is_controlled_by,
     kinds_of,
 )
@@ -49,6 +50,21 @@ _CONTESTED: Final = (
 )
 _MANY: Final = 500
 """From so many TenantWeights on a decision takes a tenth of a second and up to some: the Lease must not wait for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """What a look has come to so far.
+
+    Attributes:
+        problems: what the API server did not take.
+        unwritten: the objects that are not as they are wanted.
+        waits: the seconds after which to look again.
+    """
+
+    problems: list[ClusterError] = field(default_factory=list)
+    unwritten: list[Unwritten] = field(default_factory=list)
+    waits: list[float] = field(default_factory=list)
 
 
 class Reconciler:
@@ -96,57 +112,47 @@ class Reconciler:
         if await self._meet_strangers(view):
             view = self._store.view(key)
             compiled = await self._decide(view, now)
-        problems: list[ClusterError] = []
-        unwritten, waits = await self._write_objects(changes(compiled, view), view, problems)
-        if unwritten:
-            compiled = await self._decide(replace(view, unwritten=tuple(unwritten)), now)
-        all_is_said = await self._say_all(compiled, changes(compiled, view), key, problems)
-        if problems:
-            raise problems[0]
-        if not all_is_said:
-            return 0.0
+        outcome = _Outcome()
+        await self._write_objects(changes(compiled, view), view, outcome)
+        if outcome.unwritten:
+            compiled = await self._decide(replace(view, unwritten=tuple(outcome.unwritten)), now)
+        await self._say_all(compiled, changes(compiled, view), key, outcome)
+        if outcome.problems:
+            raise outcome.problems[0]
         if _strangers(view) and not _is_gone(view):
-            waits.append(_STRANGER_SECONDS)
+            outcome.waits.append(_STRANGER_SECONDS)
         if compiled.changes_at is not None:
-            waits.append(max(0.0, (compiled.changes_at - now).total_seconds()))
-        return min(waits, default=None)
+            outcome.waits.append(max(0.0, (compiled.changes_at - now).total_seconds()))
+        return min(outcome.waits, default=None)
 
     async def _decide(self, view: View, now: datetime) -> Compiled:
         if len(view.weights) < _MANY:
             return compile_pool(view, self._settings, now)
         return await asyncio.to_thread(compile_pool, view, self._settings, now)
 
-    async def _write_objects(
-        self, wanted: Changes, view: View, problems: list[ClusterError]
-    ) -> tuple[list[Unwritten], list[float]]:
-        """Write what differs; returns what could not be, and the seconds for which something else is to wait.
-
-        What the server does not take keeps nothing else from being written.
-        """
-        unwritten, waits = [], []
+    async def _write_objects(self, wanted: Changes, view: View, outcome: _Outcome) -> None:
+        """Write what differs; what the server does not take keeps nothing else from being written."""
         for change in wanted.of_objects:
-            if wait := self._wait_for(change, view):
-                waits.append(wait)
-                unwritten.append(Unwritten(change.kind, _CONTESTED, is_for_good=False))
-                continue
             try:
-                await self._write(change, view)
+                await self._write(change, view, outcome)
             except (Forbidden, NotNow, RejectedByServer) as problem:
-                problems.append(problem)
+                outcome.problems.append(problem)
                 words = f"it is to be removed: {problem.answer}" if isinstance(change, Removal) else problem.answer
-                unwritten.append(Unwritten(change.kind, words, is_for_good=not isinstance(problem, NotNow)))
-        return unwritten, waits
+                outcome.unwritten.append(Unwritten(change.kind, words, is_for_good=not isinstance(problem, NotNow)))
 
-    def _wait_for(self, change: Apply | Removal, view: View) -> float:
+    async def _write(self, change: Apply | Removal, view: View, outcome: _Outcome) -> None:
         if isinstance(change, Removal):
-            return 0.0
-        return self._contests.wait(_name(change, view), change.edition, asyncio.get_running_loop().time())
-
-    async def _write(self, change: Apply | Removal, view: View) -> None:
-        found, before = await self._writer.write(change, view.key), view.owned.get(change.kind)
+            await self._writer.write(change, view.key)
+            return
+        name, now = (change.kind, *view.key), asyncio.get_running_loop().time()
+        if wait := self._contests.wait(name, change.edition, now):
+            outcome.waits.append(wait)
+            outcome.unwritten.append(Unwritten(change.kind, _CONTESTED, is_for_good=False))
+            return
+        found = await self._writer.write(change, view.key)
         # What a policy of the cluster makes of it all the same is written by nobody, and is no contest.
-        if isinstance(change, Apply) and found is not None and _is_moved(before, read_owned(change.kind, found)):
-            self._contests.written(_name(change, view), change.edition, asyncio.get_running_loop().time())
+        if found is not None and _is_moved(view.owned.get(change.kind), read_owned(change.kind, found)):
+            self._contests.written(name, change.edition, now)
 
     async def _meet_strangers(self, view: View) -> bool:
         """Ask for what nobody tells of: objects that are not labelled as the pool's, under the names that it needs.
@@ -182,8 +188,8 @@ class Reconciler:
                 raise Conflict(f"{kind} {name} is there and was told to be gone: it is asked for again")
         return there
 
-    async def _say_all(self, compiled: Compiled, wanted: Changes, key: PoolKey, problems: list[ClusterError]) -> bool:
-        """Tell Events and write statuses that differ; returns whether none was left for a newer look."""
+    async def _say_all(self, compiled: Compiled, wanted: Changes, key: PoolKey, outcome: _Outcome) -> None:
+        """Tell Events and write statuses that differ, as many as a newer look leaves time for."""
         events = defaultdict[str, list[Event]](list)
         for event in compiled.events:
             events[event.metadata.uid].append(event)
@@ -193,27 +199,34 @@ class Reconciler:
         async def say_on() -> None:
             for tenant in left:
                 await self._tell(events.pop(tenant.metadata.uid, ()))
-                await self._say(TENANT_WEIGHT, tenant, problems)
+                await self._say(TENANT_WEIGHT, tenant, outcome)
                 if asyncio.get_running_loop().time() > hurry and self._is_due(key):
                     return
 
         await _together(say_on() for _ in range(min(_SAID_AT_ONCE, len(wanted.tenant_statuses))))
         if wanted.pool_status is not None:
             await self._tell(events.pop(wanted.pool_status.metadata.uid, ()))
-            await self._say(FAIR_POOL, wanted.pool_status, problems)
-        return next(left, None) is None
+            await self._say(FAIR_POOL, wanted.pool_status, outcome)
+        if next(left, None) is not None:
+            outcome.waits.append(0.0)
 
     async def _tell(self, events: Iterable[Event]) -> None:
         for event in events:
             await self._writer.tell(event)
 
-    async def _say(self, kind: Kind, said: Said, problems: list[ClusterError]) -> None:
+    async def _say(self, kind: Kind, said: Said, outcome: _Outcome) -> None:
         """Write a status; one that cannot be written keeps none of the others back."""
+        name, edition = (kind.name, said.metadata.namespace, said.metadata.name), edition_of(said)
+        now = asyncio.get_running_loop().time()
+        if wait := self._contests.wait(name, edition, now):
+            outcome.waits.append(wait)
+            return
         try:
             with self._store.saying(said):
                 self._learn(kind.name, await self._writer.say(kind, said.body()))
+            self._contests.written(name, edition, now)
         except (Conflict, Forbidden, NotNow, NotThere, RejectedByServer) as problem:
-            problems.append(problem)
+            outcome.problems.append(problem)
 
     def _learn(self, kind: str, found: Object) -> None:
         """An answer may hold edits that no watch has told of yet: whom they concern is looked at again."""
@@ -222,10 +235,6 @@ class Reconciler:
 
 def _is_gone(view: View) -> bool:
     return view.pool is None and view.unread_pool is None
-
-
-def _name(change: Apply, view: View) -> tuple[str, str, str]:
-    return change.kind, view.key.namespace, view.key.name
 
 
 def _is_moved(before: Owned | None, after: Owned) -> bool:

@@ -280,6 +280,23 @@ class TestWhatSomebodyElseKeepsChanging:
         assert (accepted["status"], accepted["reason"]) == ("Unknown", "ObjectPending")
         assert "Service llama-fairpool: somebody else changes it" in accepted["message"]
 
+    @pytest.mark.parametrize("kind", ["FairPool", "TenantWeight"])
+    async def test_of_a_status_is_put_back_later_and_later_too(self, server, look, kind):
+        name = {"FairPool": "llama", "TenantWeight": "search"}[kind]
+        await look()
+        await look()
+
+        def forged():
+            found = server.there[kind, name]
+            conditions = [{**each, "message": "forged"} for each in found["status"]["conditions"]]
+            return {**found, "status": {**found["status"], "conditions": conditions}}
+
+        for _ in range(AT_ONCE):
+            assert ("status", kind) in {each[:2] for each in await look(forged())}
+        assert await look(forged()) == []
+        assert len(await look(fair_pool(suspend=True), tenant_weight(suspend=True))) > 0
+        assert server.there[kind, name]["status"]["conditions"][0]["message"] != "forged"
+
     async def test_is_written_at_once_where_it_is_wanted_otherwise(self, server, look):
         await look()
         for _ in range(AT_ONCE + 1):

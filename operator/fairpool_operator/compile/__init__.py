@@ -4,7 +4,7 @@ from fairpool_operator.compile.changes import Apply, Changes, changes
 from fairpool_operator.compile.compiled import Compiled, Event, PoolStatus, Refusal, Removal, TenantStatus
 from fairpool_operator.compile.ownership import is_controlled_by
 from fairpool_operator.compile.pool import compile_pool
-from fairpool_operator.compile.said import Said, is_all_that_happened
+from fairpool_operator.compile.said import Said, edition_of, is_all_that_happened
 from fairpool_operator.compile.settings import Settings
 from fairpool_operator.compile.wanted import kinds_of
 
@@ -21,6 +21,7 @@ __all__ = [
     "TenantStatus",
     "changes",
     "compile_pool",
+    "edition_of",
     "is_all_that_happened",
     "is_controlled_by",
     "kinds_of",

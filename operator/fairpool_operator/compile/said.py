@@ -32,6 +32,12 @@ def is_all_that_happened(said: Said, before: Resource | None, after: Resource | 
     return says(after, said) and _without_said(before) == _without_said(after)
 
 
+def edition_of(said: Said) -> str:
+    """By which what is said is told from what was said before; the times in it do not count."""
+    timeless = [each.model_copy(update={"last_transition_time": ""}) for each in said.status.conditions]
+    return said.status.model_copy(update={"conditions": tuple(timeless)}).model_dump_json()
+
+
 def _written(status: FairPoolStatus | TenantWeightStatus) -> FairPoolStatus | TenantWeightStatus:
     conditions = _ours(status.conditions)
     if isinstance(status, FairPoolStatus):

@@ -1,10 +1,16 @@
-"""Of two operators one writes: whether one ends, dies, freezes in the middle of something, or loses its network."""
+"""Of two operators one writes: whether one ends, dies, freezes in the middle of something, or loses its network.
 
-from support.cluster.client import DEPLOYMENT, LEASE, SECRET, TENANT_WEIGHT
+Two that know nothing of each other both write; they do not race, and say so.
+"""
+
+from support.cluster.client import DEPLOYMENT, FAIR_POOL, LEASE, SECRET, TENANT_WEIGHT
 from support.cluster.definitions import fair_pool, tenant_weight
-from support.cluster.operating import config_in
-from support.cluster.resources import says
+from support.cluster.namespaces import new_namespace
+from support.cluster.operating import Operator, config_in, install_operator
+from support.cluster.resources import condition, says
 from support.cluster.waiting import eventually
+
+from fairpool_operator.contests import AT_ONCE
 
 CONFIG = "llama-fairpool-config"
 
@@ -142,3 +148,28 @@ class TestTrouble:
         await eventually(admin, SECRET, CONFIG, namespace, weight_is(2))
         await admin.delete(TENANT_WEIGHT, "search", namespace)
         await eventually(admin, SECRET, CONFIG, namespace, lambda secret: config_in(secret).weights() == {})
+
+
+def says_so(pool):
+    accepted = condition(pool, "Accepted")
+    return accepted and "Deployment llama-fairpool: somebody else changes it" in accepted["message"]
+
+
+class TestTwoThatKnowNothingOfEachOther:
+    async def test_put_back_what_the_other_writes_ever_later_and_say_so(
+        self, own_operators, admin, namespace, control_plane, tmp_path
+    ):
+        own_operators("first")
+        async with new_namespace(admin, "elsewhere") as elsewhere:
+            access = await install_operator(admin, control_plane.access, elsewhere, everywhere=True)
+            other = Operator(access, elsewhere, tmp_path, "--gateway-image", "fairpool:other", identity="other")
+            other.start()
+            try:
+                await other.reaches(lambda now: now["synced"] == 1)
+                await admin.create(fair_pool(namespace))
+                await eventually(admin, FAIR_POOL, "llama", namespace, says_so)
+                found = await admin.get(DEPLOYMENT, "llama-fairpool", namespace)
+                # Each of the two has put it back as often as it does without waiting, and hardly more.
+                assert found["metadata"]["generation"] <= 2 * (AT_ONCE + 4)
+            finally:
+                other.kill()
