@@ -29,9 +29,9 @@ class Given(NamedTuple):
 class Traces(enum.Enum):
     """How many traces a study is of."""
 
-    NONE = "none"
-    ONE = "one"
-    SOME = "some"
+    NONE = "no trace"
+    ONE = "one trace"
+    SOME = "one trace or more"
 
 
 def owned(trace: Trace) -> Trace:
