@@ -193,8 +193,17 @@ class TestTheWeightCeiling:
         with pytest.raises(Refused, match="at most 50"):
             await admin.patch(TENANT_WEIGHT, "before", namespace, {"spec": {"weight": 200}})
 
+    @pytest.mark.parametrize(("weight", "said"), [(100, "must be at most 50"), (None, "must be given")])
+    async def test_looks_at_a_lesser_weight_too_and_at_its_removal(self, ceiling, admin, namespace, weight, said):
+        with pytest.raises(Refused, match=f"spec.weight {said}"):
+            await admin.patch(TENANT_WEIGHT, "before", namespace, {"spec": {"weight": weight}})
 
-async def said_by_the_policy(admin, document, *, refuses=True):
+    async def test_lets_nothing_through_while_its_ceilings_are_not_there(self, ceiling, admin, namespace):
+        await admin.delete(Kind("v1", "ConfigMap"), "fairpool-weight-ceilings", "fairpool-system")
+        await said_by_the_policy(admin, tenant_weight(namespace, weight=1), says="no params found")
+
+
+async def said_by_the_policy(admin, document, *, refuses=True, says="ceiling of namespace"):
     """What it says of a TenantWeight, once it is in force; or once it is not any more, which takes it a moment."""
     async with asyncio.timeout(PATIENCE):
         while True:
@@ -203,7 +212,7 @@ async def said_by_the_policy(admin, document, *, refuses=True):
             except Refused as found:
                 if "fairpool-weight-ceiling" not in found.message:
                     raise
-                if refuses and "ceiling of namespace" in found.message:
+                if refuses and says in found.message:
                     return found.message
             else:
                 if not refuses:

@@ -60,6 +60,8 @@ MENTIONED: Final = {
 
 _PROGRAMS: Final = "kubectl|fairpool|fairpool-operator|fairpool-gateway|openssl|printf|pip"
 _IN_A_SENTENCE: Final = re.compile(rf"(?<!`)`((?:{_PROGRAMS}) [^`]+)`(?!`)")
+_MAKE_IN_A_SENTENCE: Final = re.compile(r"(?<!`)`make ([^`]+)`(?!`)")
+_MAKE_IN_A_BLOCK: Final = re.compile(r"\bmake ([^#\n]+)")
 
 
 def in_sentences(*, with_kubectl: bool) -> dict[str, list[str]]:
@@ -77,9 +79,25 @@ def mentioned() -> set[str]:
     return {command for page in pages() for command in _in_sentences_of(page)} & MENTIONED.keys()
 
 
+def targets() -> dict[str, set[str]]:
+    """What make is asked for in the blocks and sentences of each page that asks for something."""
+    found: dict[str, set[str]] = {}
+    for page in pages():
+        asked = _MAKE_IN_A_SENTENCE.findall(_sentences(page))
+        for block in blocks(page):
+            asked += _MAKE_IN_A_BLOCK.findall(block.text) if block.language == "sh" else ()
+        for word in " ".join(asked).split():
+            if "=" not in word and not word.startswith("-"):
+                found.setdefault(str(page.relative_to(ROOT)), set()).add(word)
+    return found
+
+
 def _in_sentences_of(page: Path) -> list[str]:
-    text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
-    return [" ".join(command.split()) for command in _IN_A_SENTENCE.findall(text)]
+    return [" ".join(command.split()) for command in _IN_A_SENTENCE.findall(_sentences(page))]
+
+
+def _sentences(page: Path) -> str:
+    return re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
 
 
 def all_commands() -> list[Block]:

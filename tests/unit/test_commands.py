@@ -1,5 +1,7 @@
 """Every command in the pages is run by a test, as it is written, or is in a short list of those that cannot be."""
 
+import re
+
 import pytest
 from support.commands import (
     ELSEWHERE,
@@ -11,6 +13,7 @@ from support.commands import (
     mentioned,
     pages_to_run,
     run_by_a_page,
+    targets,
 )
 from support.pages import ROOT, blocks, pages
 
@@ -59,3 +62,11 @@ def test_no_command_in_a_sentence_that_is_run_has_something_of_the_readers_in_it
     run = [command for each in (True, False) for found in in_sentences(with_kubectl=each).values() for command in found]
     assert run
     assert [command for command in run if {"NAME", "PATH", "DIRECTORY", "FILE", "POOL"} & set(command.split())] == []
+
+
+def test_what_make_is_asked_for_is_in_the_makefile():
+    there = set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    asked = targets()
+    assert {page: missing for page, named in asked.items() if (missing := named - there)} == {}
+    assert {"demo", "test", "bench-load"} <= asked["README.md"]
+    assert {"image", "engine-image"} <= asked["docs/platform.md"]
