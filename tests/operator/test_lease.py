@@ -206,6 +206,20 @@ class Leases:
         return self.there
 
 
+class SlowLeases(Leases):
+    """One that takes a change at once, and says so 4 s later."""
+
+    async def create(self, kind, wanted):
+        return await self.late(await super().create(kind, wanted))
+
+    async def replace(self, kind, wanted):
+        return await self.late(await super().replace(kind, wanted))
+
+    async def late(self, answer):
+        await asyncio.sleep(4.0)
+        return answer
+
+
 @contextlib.asynccontextmanager
 async def candidate(leases):
     """One that asks for the Lease every 5 s, from now on."""
@@ -230,6 +244,19 @@ class TestACandidate:
             return led
 
         assert on_fake_time(main()) == [True, False, False]
+
+    def test_writes_for_two_thirds_of_the_duration_from_the_sending_of_what_is_answered_late(self):
+        async def main():
+            led = []
+            async with candidate(SlowLeases()) as leadership:
+                await asyncio.sleep(0.5)
+                for second in range(24):
+                    led += [second] if leadership.held else []
+                    await asyncio.sleep(1.0)
+            return led
+
+        # Made at 0, and renewed at 9 and at 18; each is heard of 4 s later.
+        assert on_fake_time(main()) == [*range(4, 10), *range(13, 19), 22, 23]
 
     def test_that_misses_the_lease_leaves_its_holder_the_time_to_miss_it_too(self):
         async def main():

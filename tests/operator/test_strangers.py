@@ -171,6 +171,20 @@ class TestOneOfOurs:
             name: good.get(name) for name in ("rules", "spec")
         }
 
+    async def test_made_meanwhile_by_another_operator_is_kept_though_a_controller_has_said_how_it_stands(
+        self, server, operate
+    ):
+        await operate(fair_pool())
+        good = server.there.pop(("Deployment", "llama-fairpool"))
+        state = {"manager": "kube-controller-manager", "operation": "Update", "subresource": "status"}
+        record = [*good["metadata"]["managedFields"], {**state, "fieldsV1": {"f:status": {}}}]
+        server.overtaken_by = {**good, "metadata": {**good["metadata"], "managedFields": record}}
+        server.told.append(("remove", good))
+        await operate()
+        found = server.there["Deployment", "llama-fairpool"]
+        assert found["metadata"]["ownerReferences"] == good["metadata"]["ownerReferences"]
+        assert found["spec"] == good["spec"]
+
 
 class TestAStrangersSecret:
     async def test_that_a_tenant_names_is_not_there_for_it_after_any_list(self, server, operate):
