@@ -83,6 +83,17 @@ class TestTime:
         (again,) = conditions([EMPTY], before=without, generation=1, now=LATER)
         assert again.last_transition_time == "2026-03-01T13:00:00Z"
 
+    def test_is_that_of_the_first_word_where_the_definitions_default_says_the_same(self):
+        default = Condition(
+            type=NOT_KNOWN.type,
+            status="Unknown",
+            last_transition_time="1970-01-01T00:00:00Z",
+            reason="Pending",
+            message="Waiting for the operator.",
+        )
+        (said,) = conditions([NOT_KNOWN], before=[default], generation=1, now=NOW)
+        assert said.last_transition_time == "2026-03-01T12:00:00Z"
+
     def test_is_written_in_utc_to_the_second(self):
         instant = datetime.fromisoformat("2026-03-01T12:00:00.9+02:00")
         (condition,) = conditions([ACCEPTED], before=(), generation=1, now=instant)

@@ -3,7 +3,8 @@
 The rules are kstatus': a resource is Current when it is Ready, InProgress while it is not, and Failed when it is
 Stalled, which is said only while it is true, of a resource that stays refused until somebody changes something. What
 always holds: every condition names the generation that it was made from, and its time moves only when its status does,
-so that the same findings about the same resource give the same conditions.
+so that the same findings about the same resource give the same conditions. One that names none is the definition's
+default, which nobody said at any time.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def conditions(
     findings: Iterable[Finding], *, before: Iterable[Condition], generation: int, now: datetime
 ) -> tuple[Condition, ...]:
     """The findings as conditions, with the times of those `before` whose status is the same."""
-    known = {condition.type: condition for condition in before}
+    known = {condition.type: condition for condition in before if condition.observed_generation is not None}
     return tuple(_condition(finding, known.get(finding.type), generation, now) for finding in findings)
 
 
