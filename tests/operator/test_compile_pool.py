@@ -191,9 +191,6 @@ class TestTheGateway:
         assert state == ("False", "GatewayFailed")
         assert "kubectl describe pod -n inference -l fairpool.dev/pool=llama" in said
 
-    def test_that_serves_while_its_successor_does_not_start_is_available(self):
-        assert self.of(("Available", "True"), ("Progressing", "False"))[0] == ("True", "RolloutStuck")
-
     def test_that_is_not_ready_yet_is_not_available(self):
         assert self.of(("Available", "False"), ("Progressing", "True"))[0] == ("False", "GatewayNotReady")
 

@@ -6,6 +6,7 @@ import copy
 from datetime import UTC, datetime
 from typing import Any
 
+from support.resources import rolled_out
 from support.server_side_apply import applied
 
 from fairpool_operator.compile import Changes, Compiled, Settings, changes, compile_pool
@@ -79,9 +80,9 @@ class SmallCluster:
             self.put({**there, "status": {**body["status"], **gateway}})
 
     def serve(self, *, ready: int = 2, total: int = 2, pod: str = "gateway-1", **report: Any) -> None:
-        """Have the gateway's Deployment be available, and one of its pods use the newest configuration."""
+        """Have the gateway's Deployment be rolled out, and one of its pods use the newest configuration."""
         deployment = self.get("Deployment", f"{self.key.name}-fairpool")
-        deployment["status"] = {"conditions": [{"type": "Available", "status": "True"}]}
+        deployment["status"] = {**rolled_out(deployment), "conditions": [{"type": "Available", "status": "True"}]}
         pool = self.get("FairPool", self.key.name)
         found = {
             "podUID": f"uid-of-inference-{pod}",

@@ -94,3 +94,14 @@ def gateway_pod(name: str = "gateway-1", pool: str = "llama", *, ready: bool = T
         "metadata": metadata(name, labels=labels, **fields),
         "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": str(ready)}]},
     }
+
+
+def rolled_out(deployment: Any) -> dict[str, Any]:
+    """What the Deployments' controller counts when all of one replica is as it should be."""
+    counts = dict.fromkeys(("replicas", "updatedReplicas", "readyReplicas", "availableReplicas"), 1)
+    return {"observedGeneration": deployment["metadata"].get("generation", 0), **counts}
+
+
+def rolling_out(deployment: Any) -> dict[str, Any]:
+    """What it counts while one pod is being replaced: the new one is there, and not ready."""
+    return {**rolled_out(deployment), "replicas": 2, "unavailableReplicas": 1}

@@ -1,19 +1,25 @@
-"""What is known of the pool's gateway: from its Deployment, and from its own report."""
+"""What is known of the pool's gateway: from its Deployment, and from its own report.
+
+What always holds: a gateway that serves is available, of whichever edition it is; whether it is of the newest one is
+said apart from that. So a rollout is no outage, and nobody takes an edit for made before a gateway is as it says.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
-from fairpool_operator.compile.aspects import ENDPOINTS, GATEWAY
+from fairpool_operator.compile.aspects import ENDPOINTS, GATEWAY, PROGRAMMED
 from fairpool_operator.compile.ownership import Ownership, Standing
+from fairpool_operator.compile.rollouts import Rollout
 from fairpool_operator.errors import NameTaken
 from fairpool_operator.resources import FairPool, Finding, GatewayReport
-from fairpool_operator.view import View
+from fairpool_operator.view import View, object_name
 
 FAILED: Final = "GatewayFailed"
 STUCK: Final = "RolloutStuck"
 """Reasons that a person has to do something about."""
+PAUSED: Final = "RolloutPaused"
+"""A person has done something about it."""
 
 
 def live_report(pool: FairPool, view: View) -> GatewayReport | None:
@@ -24,16 +30,25 @@ def live_report(pool: FairPool, view: View) -> GatewayReport | None:
 
 
 def gateway_finding(
-    view: View, owners: Ownership, taken: NameTaken | None, *, is_awaited: bool, is_leaving: bool
+    view: View,
+    owners: Ownership,
+    taken: NameTaken | None,
+    gateway: Rollout | None,
+    *,
+    is_awaited: bool,
+    is_leaving: bool,
 ) -> Finding:
-    """Whether the gateway serves; `is_awaited`: it is to be made once the pool's references are resolved."""
+    """Whether the gateway serves, `gateway` being what its own Deployment says.
+
+    `is_awaited`: it is to be made once the pool's references are resolved.
+    """
+    if gateway is not None:
+        return _of_rollout(gateway, view)
     match owners.of("Deployment"):
         case Standing.FOREIGN if taken is not None:
             return Finding(GATEWAY, holds=False, reason=taken.reason, message=str(taken))
         case Standing.LEFT_OVER if not is_leaving:
             return _pending("The gateway of a deleted pool of the same name is still ending.")
-        case Standing.OURS:
-            return _of_deployment(view)
         case _ if is_leaving:
             return _pending("The pool is being deleted, and has no gateway any more.")
         case _ if is_awaited:
@@ -64,29 +79,60 @@ def endpoints_finding(report: GatewayReport | None) -> Finding:
     return Finding(ENDPOINTS, holds=False, reason="NoEndpoint", message=message)
 
 
-def _of_deployment(view: View) -> Finding:
-    status = view.owned["Deployment"].object().get("status") or {}
-    states = {each.get("type"): each for each in status.get("conditions") or ()}
-    if _is(states, "Available", "True"):
-        if _is(states, "Progressing", "False"):
-            message = f"The gateway serves as it was: its new pod does not become ready. {_look(view)}"
+def lagging(gateway: Rollout | None, view: View) -> Finding | None:
+    """Why the gateway is not of the newest edition, whatever configuration it uses; None: it is, or there is none."""
+    if gateway is None or gateway.is_done:
+        return None
+    if gateway.serves and (trouble := _trouble(gateway, view)):
+        message = f"The gateway is of an earlier edition: its new pod {trouble}"
+        return Finding(PROGRAMMED, holds=False, reason=STUCK, message=message)
+    if gateway.is_paused:
+        message = f"The gateway is of an earlier edition. {_resume(view)}"
+        return Finding(PROGRAMMED, holds=False, reason=PAUSED, message=message)
+    message = "The gateway's pod of the newest edition is on its way."
+    return Finding(PROGRAMMED, holds=None, reason="Pending", message=message)
+
+
+def _of_rollout(gateway: Rollout, view: View) -> Finding:
+    if gateway.serves and gateway.is_done:
+        message = f"The gateway is ready.{_notes(gateway, view)}"
+        return Finding(GATEWAY, holds=True, reason="Available", message=message)
+    if trouble := _trouble(gateway, view):
+        if gateway.serves:
+            message = f"The gateway serves as it was: its new pod {trouble}"
             return Finding(GATEWAY, holds=True, reason=STUCK, message=message)
-        return Finding(GATEWAY, holds=True, reason="Available", message="The gateway is ready.")
-    if _is(states, "ReplicaFailure", "True"):
-        said = states["ReplicaFailure"].get("message", "")
-        return Finding(GATEWAY, holds=False, reason=FAILED, message=f"The gateway's pod cannot be made: {said}")
-    if _is(states, "Progressing", "False"):
-        message = f"The gateway's pod does not become ready. {_look(view)}"
-        return Finding(GATEWAY, holds=False, reason=FAILED, message=message)
+        return Finding(GATEWAY, holds=False, reason=FAILED, message=f"The gateway's pod {trouble}")
+    if gateway.is_paused and not gateway.is_done:
+        message = f"{'The gateway serves as it was. ' if gateway.serves else ''}{_resume(view)}"
+        return Finding(GATEWAY, holds=gateway.serves, reason=PAUSED, message=message)
+    if gateway.serves:
+        message = "The gateway serves as it was, until its new pod does."
+        return Finding(GATEWAY, holds=True, reason="Available", message=message)
     return Finding(GATEWAY, holds=False, reason="GatewayNotReady", message="The gateway's pod is not ready yet.")
 
 
-def _is(states: Mapping[Any, Mapping[str, Any]], type_: str, status: str) -> bool:
-    return states.get(type_, {}).get("status") == status
+def _trouble(gateway: Rollout, view: View) -> str:
+    if gateway.refusal is not None:
+        return f"cannot be made: {gateway.refusal}"
+    if gateway.is_late:
+        look = f"kubectl describe pod -n {view.key.namespace} -l fairpool.dev/pool={view.key.name}"
+        return f"does not become ready. See why: {look}"
+    return ""
 
 
-def _look(view: View) -> str:
-    return f"See why: kubectl describe pod -n {view.key.namespace} -l fairpool.dev/pool={view.key.name}"
+def _notes(gateway: Rollout, view: View) -> str:
+    image = gateway.other_image
+    changed = f" It runs {image}, for something in the cluster changed the image that it was given." if image else ""
+    paused = f" {_resume(view)}" if gateway.is_paused else ""
+    return f"{changed}{paused}"
+
+
+def _resume(view: View) -> str:
+    name = object_name("Deployment", view.key.name)
+    return (
+        "Its Deployment is paused, so it is replaced by no other edition until somebody lets it go on: "
+        f"kubectl rollout resume -n {view.key.namespace} deployment/{name}"
+    )
 
 
 def _pending(message: str) -> Finding:

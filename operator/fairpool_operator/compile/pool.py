@@ -20,6 +20,7 @@ from fairpool_operator.compile.gateways import live_report
 from fairpool_operator.compile.ownership import ownership, taken
 from fairpool_operator.compile.pool_status import pool_status
 from fairpool_operator.compile.references import References, resolve
+from fairpool_operator.compile.rollouts import rollout
 from fairpool_operator.compile.settings import Settings
 from fairpool_operator.compile.tenant_status import (
     InForce,
@@ -68,13 +69,14 @@ def _with_pool(pool: FairPool, view: View, settings: Settings, now: datetime) ->
         packed,
         is_leaving=is_leaving,
     )
-    said = PoolStatus(pool.metadata, pool_status(pool, view, facts, judged, now))
+    objects = wanted(pool, facts, settings)
+    said = PoolStatus(pool.metadata, pool_status(pool, view, facts, judged, rollout(view, owners, objects), now))
     tenants = _tenant_statuses(pool, view, facts, judged, now)
     ends = [each.keys.next_end for each in judged if each.keys.next_end is not None]
     return Compiled(
         config=packed.config if packed else None,
         config_hash=packed.hash if packed else None,
-        objects=wanted(pool, facts, settings),
+        objects=objects,
         removals=removals_of(pool, view, facts),
         pool_status=said,
         tenant_statuses=tenants,

@@ -2,7 +2,7 @@
 
 What always holds: only a refused spec or object, a name that is taken or a reference that cannot be used stalls a
 pool; one without endpoints is healthy (it is scaled to zero). What its gateway says counts only while that gateway is
-there.
+there. No edition is Ready before the gateway's pods are of it, and no address is named that is somebody else's.
 """
 
 from __future__ import annotations
@@ -12,9 +12,11 @@ from datetime import datetime
 
 from fairpool_operator.compile.aspects import ACCEPTED, GATEWAY, PROGRAMMED, RESOLVED, STALLING
 from fairpool_operator.compile.facts import Facts
-from fairpool_operator.compile.gateways import endpoints_finding, gateway_finding, live_report
+from fairpool_operator.compile.gateways import endpoints_finding, gateway_finding, lagging, live_report
 from fairpool_operator.compile.objects import url_of
+from fairpool_operator.compile.ownership import Standing
 from fairpool_operator.compile.references import References
+from fairpool_operator.compile.rollouts import Rollout
 from fairpool_operator.compile.tenants import Judged
 from fairpool_operator.errors import ConfigTooLarge
 from fairpool_operator.resources import (
@@ -31,8 +33,10 @@ from fairpool_operator.view import View
 _NEEDED = (ACCEPTED, RESOLVED, GATEWAY, PROGRAMMED)
 
 
-def pool_status(pool: FairPool, view: View, facts: Facts, tenants: Iterable[Judged], now: datetime) -> FairPoolStatus:
-    """What is to be said about the pool."""
+def pool_status(
+    pool: FairPool, view: View, facts: Facts, tenants: Iterable[Judged], gateway: Rollout | None, now: datetime
+) -> FairPoolStatus:
+    """What is to be said about the pool, `gateway` being what its Deployment says."""
     report = live_report(pool, view)
     tenants = tuple(tenants)
     shares = [judged.settings.weight or 0 for judged in tenants if judged.settings is not None]
@@ -42,9 +46,14 @@ def pool_status(pool: FairPool, view: View, facts: Facts, tenants: Iterable[Judg
         _resolved(facts.references),
         endpoints_finding(report),
         gateway_finding(
-            view, facts.owners, facts.taken, is_awaited=facts.gateway_is_awaited, is_leaving=facts.is_leaving
+            view,
+            facts.owners,
+            facts.taken,
+            gateway,
+            is_awaited=facts.gateway_is_awaited,
+            is_leaving=facts.is_leaving,
         ),
-        _programmed(facts, report),
+        _programmed(facts, report, lagging(gateway, view)),
     )
     serves = f"Tenants are served at {url_of(pool)}."
     ready = "The pool is suspended: every request is refused." if pool.spec.suspend else serves
@@ -52,7 +61,7 @@ def pool_status(pool: FairPool, view: View, facts: Facts, tenants: Iterable[Judg
     return FairPoolStatus(
         observed_generation=pool.metadata.generation,
         conditions=conditions(summed_up, before=pool.status.conditions, generation=pool.metadata.generation, now=now),
-        url=url_of(pool),
+        url=None if facts.owners.of("Service") is Standing.FOREIGN else url_of(pool),
         endpoints=report
         and EndpointCounts(
             ready=report.endpoints_ready, total=report.endpoints_total, draining=report.endpoints_draining
@@ -83,7 +92,7 @@ def _resolved(references: References) -> Finding:
     return Finding(RESOLVED, holds=True, reason="Resolved", message="Every Secret that the pool names can be used.")
 
 
-def _programmed(facts: Facts, report: GatewayReport | None) -> Finding:
+def _programmed(facts: Facts, report: GatewayReport | None, lagging: Finding | None) -> Finding:
     if facts.packed is None:
         reason = facts.refused.reason if facts.refused else "ReferencesNotResolved"
         message = "The gateway keeps its last configuration until the pool is accepted and its references are resolved."
@@ -94,4 +103,6 @@ def _programmed(facts: Facts, report: GatewayReport | None) -> Finding:
     if report.config_hash != facts.packed.hash:
         message = "The gateway does not use the newest configuration yet."
         return Finding(PROGRAMMED, holds=None, reason="Pending", message=message)
+    if lagging is not None:
+        return lagging
     return Finding(PROGRAMMED, holds=True, reason="Programmed", message="The gateway uses the newest configuration.")

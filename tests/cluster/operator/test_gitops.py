@@ -2,7 +2,7 @@
 
 from support.cluster.client import FAIR_POOL, POD, SERVICE, TENANT_WEIGHT
 from support.cluster.definitions import fair_pool, tenant_weight
-from support.cluster.resources import by_secret, key_secret
+from support.cluster.resources import by_secret, condition, key_secret, says
 from support.cluster.serving import deployed, gateway_pod, report
 from support.cluster.waiting import eventually
 from support.gitops import ARGO_FOR, argo_health, kstatus
@@ -28,7 +28,9 @@ class TestAPool:
         made = await admin.create(fair_pool(namespace))
         assert reads("InProgress")(made)
         await eventually(admin, FAIR_POOL, "llama", namespace, lambda found: "observedGeneration" in found["status"])
-        assert reads("InProgress")(await admin.get(FAIR_POOL, "llama", namespace))
+        looked_at = await admin.get(FAIR_POOL, "llama", namespace)
+        assert reads("InProgress")(looked_at)
+        assert condition(looked_at, "Ready")["lastTransitionTime"] >= made["metadata"]["creationTimestamp"]
         await serve(admin, pods, namespace)
         await eventually(admin, FAIR_POOL, "llama", namespace, reads("Current"))
 
@@ -46,12 +48,29 @@ class TestAPool:
         await report(admin, namespace, uid)
         await eventually(admin, FAIR_POOL, "llama", namespace, reads("Current"))
 
+    async def test_is_in_progress_until_its_gateway_is_of_an_edit_that_changes_no_configuration(
+        self, operator, admin, namespace, pods
+    ):
+        await admin.create(fair_pool(namespace))
+        await serve(admin, pods, namespace)
+        await eventually(admin, FAIR_POOL, "llama", namespace, reads("Current"))
+        edited = await admin.patch(FAIR_POOL, "llama", namespace, {"spec": {"gateway": {"drainTimeout": "7m"}}})
+        generation = edited["metadata"]["generation"]
+        first = await eventually(
+            admin, FAIR_POOL, "llama", namespace, lambda found: found["status"]["observedGeneration"] == generation
+        )
+        assert reads("InProgress")(first)
+        assert says("GatewayAvailable", "True", "Available")(first)
+        await deployed(admin, namespace, Available="True")
+        await eventually(admin, FAIR_POOL, "llama", namespace, reads("Current"))
+
     async def test_has_failed_while_a_name_is_taken(self, operator, admin, namespace):
         metadata = {"name": "llama-fairpool", "namespace": namespace}
         ports = {"ports": [{"port": 9, "name": "discard"}]}
         await admin.create({"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": ports})
         await admin.create(fair_pool(namespace))
-        await eventually(admin, FAIR_POOL, "llama", namespace, reads("Failed"))
+        failed = await eventually(admin, FAIR_POOL, "llama", namespace, reads("Failed"))
+        assert "url" not in failed["status"]
         await admin.delete(SERVICE, "llama-fairpool", namespace)
         await eventually(admin, FAIR_POOL, "llama", namespace, reads("InProgress"))
 

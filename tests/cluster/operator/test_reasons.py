@@ -8,7 +8,7 @@ import inspect
 import pkgutil
 
 import pytest
-from support.cluster.client import FAIR_POOL, SECRET, TENANT_WEIGHT, Refused
+from support.cluster.client import DEPLOYMENT, FAIR_POOL, SECRET, TENANT_WEIGHT, Refused
 from support.cluster.definitions import definitions, dry_run, fair_pool, install, tenant_weight
 from support.cluster.namespaces import new_namespace
 from support.cluster.operating import Operator, config_in, install_operator
@@ -38,7 +38,10 @@ POOLS = {
     ("failing", "GatewayAvailable", "False", "GatewayFailed"),
     ("unmade", "GatewayAvailable", "False", "GatewayFailed"),
     ("stuck", "GatewayAvailable", "True", "RolloutStuck"),
-    ("stuck", "Ready", "True", "Ready"),
+    ("stuck", "Programmed", "False", "RolloutStuck"),
+    ("stuck", "Ready", "False", "RolloutStuck"),
+    ("paused", "GatewayAvailable", "False", "RolloutPaused"),
+    ("paused", "Ready", "False", "RolloutPaused"),
     ("taken", "Accepted", "False", "NameTaken"),
     ("taken", "GatewayAvailable", "Unknown", "Pending"),
     ("impossible", "Accepted", "False", "ObjectRefused"),
@@ -172,6 +175,8 @@ async def serve(admin, pods, namespace):
     """Do what Deployments' controller and gateways do."""
     await deployed(admin, namespace, "failing", Progressing="False")
     await deployed(admin, namespace, "unmade", ReplicaFailure="True")
+    await deployed(admin, namespace, "paused", Progressing="Unknown")
+    await admin.patch(DEPLOYMENT, "paused-fairpool", namespace, {"spec": {"paused": True}})
     for pool, found in (
         ("serving", {"endpointsReady": 2, "endpointsTotal": 2}),
         ("empty", {}),

@@ -7,6 +7,7 @@ from typing import Any
 from support.cluster.client import DEPLOYMENT, FAIR_POOL, SECRET, Client, Document
 from support.cluster.pods import FakePods
 from support.cluster.waiting import eventually
+from support.resources import rolled_out, rolling_out
 
 
 async def gateway_pod(pods: FakePods, pool: str = "llama", name: str = "gateway") -> str:
@@ -18,10 +19,17 @@ async def gateway_pod(pods: FakePods, pool: str = "llama", name: str = "gateway"
 
 
 async def deployed(admin: Client, namespace: str, pool: str = "llama", **conditions: str) -> None:
-    """Have the pool's Deployment, once it is there, say so: `Available="True"`."""
-    await eventually(admin, DEPLOYMENT, f"{pool}-fairpool", namespace, lambda _: True)
+    """Have the pool's Deployment, once it is there, say so as its controller does: `Available="True"`.
+
+    What is available and does not progress is an earlier edition of it.
+    """
+    found = await eventually(admin, DEPLOYMENT, f"{pool}-fairpool", namespace, lambda _: True)
+    counts: Document = {"observedGeneration": found["metadata"]["generation"]}
+    if conditions.get("Available") == "True":
+        counts = rolling_out(found) if "Progressing" in conditions else rolled_out(found)
     said = [{"type": type_, "status": status} for type_, status in conditions.items()]
-    await admin.patch(DEPLOYMENT, f"{pool}-fairpool", namespace, {"status": {"conditions": said}}, "status")
+    status = {"status": {**counts, "conditions": said}}
+    await admin.patch(DEPLOYMENT, f"{pool}-fairpool", namespace, status, "status")
 
 
 async def report(admin: Client, namespace: str, uid: str, pool: str = "llama", **fields: Any) -> None:

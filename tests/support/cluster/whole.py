@@ -28,6 +28,7 @@ from support.cluster.pods import LABELS, FakePods
 from support.cluster.process import Server
 from support.cluster.resources import by_secret, key_secret
 from support.cluster.waiting import PATIENCE, eventually, eventually_all
+from support.resources import rolled_out
 
 POOL: Final = "llama"
 OWNED: Final = "llama-fairpool"
@@ -169,7 +170,8 @@ async def gateway_of_pool(
         ready = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
         await admin.patch(POD, pod["metadata"]["name"], namespace, {"status": ready}, "status")
         if not controllers:
-            available = {"replicas": 1, "conditions": [{"type": "Available", "status": "True"}]}
+            newest = await admin.get(DEPLOYMENT, OWNED, namespace)
+            available = {**rolled_out(newest), "conditions": [{"type": "Available", "status": "True"}]}
             await admin.patch(DEPLOYMENT, OWNED, namespace, {"status": available}, "status")
         yield gateway
     finally:

@@ -27,6 +27,8 @@ from fairpool_operator.resources import FairPool, PodTemplate
 from fairpool_operator.resources.deployment import GatewayResources
 from fairpool_operator.view import Object, object_name
 
+CONTAINER: Final = "gateway"
+"""What the gateway's container is called."""
 LINGER_SECONDS: Final = 30
 """How long a gateway that was told to end may still be sent requests, before it drains."""
 _MARGIN_SECONDS: Final = 15
@@ -94,7 +96,7 @@ def _pod(pool: FairPool, settings: Settings) -> dict[str, Any]:
 
 def _container(pool: FairPool, settings: Settings, mounts: list[_Mount]) -> dict[str, Any]:
     container: dict[str, Any] = {
-        "name": "gateway",
+        "name": CONTAINER,
         "image": settings.gateway_image,
         "command": ["fairpool-gateway"],
         "args": _arguments(pool),
