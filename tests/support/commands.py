@@ -23,6 +23,7 @@ IN_SHORT: Final = {
     "fairpool lab study calibration --out docs/studies --trace \\": "tests/lab/studies/test_calibration.py",
     "fairpool lab study headline --trace vtc_real_trace.csv --out docs/studies": "tests/lab/studies/test_headline.py",
     "fairpool lab study isolation --trace vtc_real_trace.csv --out docs/studies": "tests/lab/studies/test_isolation.py",
+    "fairpool lab study price --out docs/studies --trace \\": "tests/lab/studies/test_price.py",
     "fairpool lab study truth --trace vtc_real_trace.csv --out docs/studies": "tests/lab/studies/test_truth.py",
     "fairpool lab study weights --trace vtc_real_trace.csv --out docs/studies": "tests/lab/studies/test_weights.py",
 }

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from fairpool_lab.studies import bound, calibration_page, headline, isolation, truth_page, weights
+from fairpool_lab.studies import bound, calibration_page, headline, isolation, price_page, truth_page, weights
 from fairpool_lab.studies.study import Given, Listed, Made, Traces, Walk, quietly
 
 __all__ = ["STUDIES", "Given", "Listed", "Made", "Traces", "Walk", "quietly"]
@@ -21,6 +21,7 @@ _LISTED: Final = (
     weights.LISTED,
     isolation.LISTED,
     calibration_page.LISTED,
+    price_page.LISTED,
     truth_page.LISTED,
 )
 
