@@ -24,7 +24,7 @@ IN_SHORT: Final = {
     "fairpool lab study headline --trace vtc_real_trace.csv --out docs/studies": "tests/lab/studies/test_headline.py",
     "fairpool lab study isolation --trace vtc_real_trace.csv --out docs/studies": "tests/lab/studies/test_isolation.py",
     "fairpool lab study price --out docs/studies --trace \\": "tests/lab/studies/test_price.py",
-    "fairpool lab study truth --trace vtc_real_trace.csv --out docs/studies": "tests/lab/studies/test_truth.py",
+    "fairpool lab study truth --trace vtc_real_trace.csv --out docs/studies": "tests/lab/proof/test_truth.py",
     "fairpool lab study weights --trace vtc_real_trace.csv --out docs/studies": "tests/lab/studies/test_weights.py",
 }
 """Studies, which take minutes and traces that are not here, by their first line: the test that makes each on less."""
