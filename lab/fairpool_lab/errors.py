@@ -9,6 +9,7 @@ Messages are written for whoever typed the command.
       OptionInvalid        an option of a command cannot be used, or is missing
       NothingToServe       there is no pool that could be served in the files that a command was given
       PortTaken            somebody else listens where a command was to
+      CertificateInvalid   a certificate, or its key, cannot be used to listen with
       SettingsInvalid      a simulated engine cannot be built from these settings
       ProcessFailed        a process that a command runs did not start, or ended too early
       OutputInvalid        nothing can be written where a command was told to
@@ -53,6 +54,10 @@ class NothingToServe(LabError):
 
 class PortTaken(LabError):
     """A port that a command was to listen on is not to be had."""
+
+
+class CertificateInvalid(LabError):
+    """A certificate, or its key, cannot be used to listen with."""
 
 
 class SettingsInvalid(LabError):

@@ -1,19 +1,23 @@
 """What serves one pool here, kept as the last decision about it wants it.
 
 What always holds: an edit that the gateway can follow restarts nothing; the gateway ends before its engines do, so that
-what runs is finished; what fails is told once, to whoever started it.
+what runs is finished; what cannot be done now is said, tried again and takes nothing away that serves; and what ends by
+itself is told once, to whoever started it.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
 
+from fairpool_gateway.app.certificate import Certificate
 from fairpool_gateway.config import EndpointSettings, dump
-from fairpool_lab.errors import LabError
+from fairpool_gateway.errors import CannotStart
+from fairpool_lab.errors import CertificateInvalid, LabError
 from fairpool_lab.processes import Program, running
 from fairpool_lab.up import programs
 from fairpool_lab.up.local import TLS_CERTIFICATE, TLS_KEY, Local, configured
@@ -25,6 +29,7 @@ _WORTH_TELLING = re.compile(r"^\S+ (?:WARNING|ERROR) \S+ (.+)")
 FINISHES = "what it ran before is being finished first"
 _STARTS = "it is being started"
 _STARTS_ENGINES = "engines of its models are being started"
+_AGAIN_SECONDS = 2.0
 
 Failed = Callable[[LabError], None]
 Came = Callable[[], None]
@@ -43,7 +48,8 @@ class Pool:
 
     Attributes:
         served: where it is served; None while it is not.
-        late: what it does before it is as it was wanted, where that may take long; `came` is called after that.
+        late: why it is not as it was wanted: that takes long, or failed. `came` is called when there is an end to it.
+        failure: what failed, until that succeeds or something else is wanted.
     """
 
     def __init__(
@@ -57,6 +63,7 @@ class Pool:
     ) -> None:
         self.served: Served | None = None
         self.late: str | None = None
+        self.failure: LabError | None = None
         self._files = files
         self._ports = ports
         self._drain_seconds = drain_seconds
@@ -78,7 +85,9 @@ class Pool:
 
     def want(self, local: Local) -> None:
         """Have it so from now on; where there are problems it stays as it is."""
-        self._wanted = local
+        if self.failure is not None and local == self._wanted:
+            return
+        self._wanted, self.failure = local, None
         self._met.clear()
         self._changed.set()
 
@@ -104,21 +113,29 @@ class Pool:
 
     async def _run(self) -> None:
         while True:
-            await self._changed.wait()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._changed.wait(), None if self.failure is None else _AGAIN_SECONDS)
             self._changed.clear()
             wanted = self._wanted
             assert wanted is not None, "something was wanted"
+            failure: LabError | None = None
             try:
                 await self._meet(wanted)
             except LabError as problem:
-                self._failed(problem)
-                return
+                failure = problem
             if wanted is self._wanted:
-                self._met.set()
-                if self.late is not None:
-                    self.late = None
-                    self._is_late.clear()
-                    self._came()
+                self._be_done(failure)
+
+    def _be_done(self, failure: LabError | None) -> None:
+        """Have it known that it is as it was wanted, or what failed."""
+        before, self.late = self.late, None
+        if failure is not None:
+            self.late = f"this cannot be done yet, and is tried again every {_AGAIN_SECONDS:g} s: {failure}".rstrip()
+        self.failure = failure
+        self._is_late.clear()
+        self._met.set()
+        if self.late != before:
+            self._came()
 
     async def _meet(self, local: Local) -> None:
         if local.idle is not None:
@@ -127,13 +144,15 @@ class Pool:
                 self._be_late(FINISHES)
             await self._end()
         elif local.config is not None:
+            if self._gateway is None:
+                self._ports.see_that_they_are_free()
+            if local.over_tls and (self._gateway is None or not self._over_tls):
+                self._see_that_the_certificate_can_be_used(local)
             if self._gateway is not None and self._over_tls != local.over_tls:
                 self.served = None
                 self._be_late(FINISHES)
                 await self._gateway.end()
                 self._gateway = None
-            if self._gateway is None:
-                self._ports.see_that_they_are_free()
             await self._simulate(local)
             self._write(local)
             if self._gateway is None:
@@ -141,8 +160,19 @@ class Pool:
 
     def _be_late(self, why: str) -> None:
         """Have nobody wait for what is done now, who has other pools to see to."""
-        self.late = why
+        if self.failure is None:
+            self.late = why
         self._is_late.set()
+
+    def _see_that_the_certificate_can_be_used(self, local: Local) -> None:
+        """Say it before anything is ended for a gateway that could not start."""
+        pair = (TLS_CERTIFICATE, TLS_KEY)
+        self._files.write({name: local.files[name] for name in pair})
+        try:
+            Certificate(*map(self._files.path, pair))
+        except CannotStart as problem:
+            what = "the certificate that spec.gateway.tls names cannot be used"
+            raise CertificateInvalid(f"{local.place}: {what}: {problem}") from None
 
     async def _simulate(self, local: Local) -> None:
         """Have the pool's endpoints. Requests go on in engines of other models, which end with the next change."""
@@ -154,18 +184,29 @@ class Pool:
             self._be_late(_STARTS_ENGINES)
             for earlier in self._earlier_engines:
                 earlier.tell()
-            if self._engines is not None:
-                self._earlier_engines.append(self._engines)
             numbers = [next(self._numbers) for _ in range(local.endpoints.simulated)]
             engines = [
                 programs.engine(f"simulated engine {n} of {local.key}", models, self._files.path(f"engine-{n}.log"))
                 for n in numbers
             ]
-            self._models, self._engines = models, _Started(engines, self._failed)
-            urls = [said[1] for said in await self._engines.said()]
+            urls = [said[1] for said in await self._started_engines(engines)]
+            self._models = models
             self._endpoints = tuple(
                 EndpointSettings(name=f"simulated-{n}", url=url) for n, url in zip(numbers, urls, strict=True)
             )
+
+    async def _started_engines(self, engines: list[Program]) -> list[re.Match[str]]:
+        """Start engines in the place of those that there are, which go on for now; what each announced."""
+        before, self._engines = self._engines, _Started(engines, self._failed)
+        if before is not None:
+            self._earlier_engines.append(before)
+        try:
+            return await self._engines.said()
+        except LabError:
+            self._engines = before
+            if before is not None:
+                self._earlier_engines.remove(before)
+            raise
 
     def _write(self, local: Local) -> None:
         """Everything that the gateway reads; its configuration last, for it names the others."""
@@ -202,7 +243,11 @@ class Pool:
             heard=heard,
         )
         self._over_tls, self._gateway = local.over_tls, _Started([program], self._failed)
-        [said] = await self._gateway.said()
+        try:
+            [said] = await self._gateway.said()
+        except LabError:
+            self._gateway = None
+            raise
         self.served = Served(said[1], said[2])
 
     async def _end(self) -> None:

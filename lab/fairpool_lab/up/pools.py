@@ -1,4 +1,4 @@
-"""Every pool that is served here: which there are, on which ports, and what becomes of all if one fails.
+"""Every pool that is served here: which there are, on which ports, and what becomes of all if one ends by itself.
 
 What always holds: a pool keeps its ports for as long as it is there; one that leaves, ends to come back, or starts does
 so while the others serve on and are edited; and what ends by itself ends everything, so that nobody takes half for the
@@ -57,12 +57,12 @@ class Pools:
             await self._pools[key].settled(or_late=or_late)
 
     async def one_came(self) -> None:
-        """Wait until a pool that was late is as it is wanted, or gone; where it is wanted again, it can be had then."""
+        """Wait until a pool that was late is as it is wanted, has failed, or is gone and can be had again."""
         await self._came.wait()
         self._came.clear()
 
     def late(self, key: PoolKey) -> str | None:
-        """What a pool does before it is as it is wanted; None where it is so."""
+        """Why a pool is not as it is wanted; None where it is so."""
         if key in self._leaving:
             return FINISHES
         return self._pools[key].late if key in self._pools else None
@@ -77,6 +77,11 @@ class Pools:
         return any(pool.served for pool in self._pools.values())
 
     @property
+    def failure(self) -> LabError | None:
+        """What failed of one that cannot be as it is wanted."""
+        return next((pool.failure for pool in self._pools.values() if pool.failure), None)
+
+    @property
     def run_something(self) -> bool:
         """Whether there is anything to finish: a pool is served, or was, or is about to be."""
         return self.are_served or any(map(self.late, (*self._pools, *self._leaving)))
@@ -85,7 +90,7 @@ class Pools:
         """Do something to its end.
 
         Raises:
-            LabError: what serves a pool could not be started, or ended by itself; the work was given up.
+            LabError: what serves a pool ended by itself; the work was given up.
         """
         task, failed = asyncio.create_task(work), asyncio.create_task(self._failed.wait())
         try:

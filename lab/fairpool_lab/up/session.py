@@ -73,8 +73,8 @@ class Session:
         Raises:
             NothingToServe: no pool of the files can be served at the start.
             OptionInvalid: what was said of endpoints does not fit the pools.
-            ProcessFailed: what was started did not start, or ended by itself.
-            LabError: a port or a file is not to be had.
+            ProcessFailed: what was started ended by itself.
+            LabError: what no pool could be served for at the start, such as a port that is not to be had.
         """
         with state(self._options.state) as files:
             drain_seconds = self._options.drain_seconds
@@ -129,6 +129,8 @@ class Session:
         if there:
             self._given = self._given.settled(there)
         await self._meet(self._decide(), pools, files, or_late=False)
+        if pools.failure is not None and not pools.are_served:
+            raise pools.failure
         for key, local in self._decided.items():
             self._say_all(self._lines[key])
             if (served := pools.served(key)) is not None:

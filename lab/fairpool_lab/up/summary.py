@@ -19,7 +19,7 @@ _UNKNOWN_MODEL = "MODEL"
 
 
 def pool_lines(local: Local, served: Served | None, directory: Path, late: str | None) -> Iterator[str]:
-    """A pool, and where it is served if it is; `late` says what it does before it is as it is to be, if anything."""
+    """A pool, and where it is served if it is; `late` says why it is not as it is to be, if so."""
     if local.place is None:
         yield f"Pool {local.key}, in none of the files: not served"
         return

@@ -7,8 +7,9 @@ import subprocess
 import sys
 
 import pytest
+import trustme
 from support.processes import descendants
-from support.up import pool, secret, weight, write
+from support.up import certificate, pool, secret, weight, write
 
 from fairpool_lab.cli import main
 
@@ -35,6 +36,15 @@ def test_files_without_a_pool(refused):
     out, err = refused(weight("search"), KEYS)
     assert "ResolvedRefs=False (PoolNotFound): There is no FairPool default/llama." in out
     assert err.startswith("fairpool: there is no FairPool that can be used in ")
+
+
+def test_a_certificate_that_does_not_fit_its_key(refused, tmp_path):
+    one, other = (certificate(trustme.CA().issue_cert("127.0.0.1"))["stringData"] for _ in range(2))
+    pair = {"tls__crt": one["tls.crt"], "tls__key": other["tls.key"]}
+    served = pool(gateway={"tls": {"certificateRef": {"name": "pair"}}})
+    _, err = refused(served, weight("search"), KEYS, secret("pair", use="tls", **pair))
+    place = f"{tmp_path / 'all.yaml'}:1"
+    assert err.startswith(f"fairpool: {place}: the certificate that spec.gateway.tls names cannot be used: ")
 
 
 def test_a_directory_that_is_not_there(tmp_path, capsys):
