@@ -118,6 +118,14 @@ class TestTenants:
         assert local.config is not None
         assert [(tenant.weight, dict(tenant.credential)) for tenant in local.tenants] == [(100, {})]
 
+    def test_have_a_key_that_is_good_yet(self, decided):
+        ends = {"old": "2026-05-01T12:00:00Z", "next": "2026-05-01T12:00:01Z"}
+        keys = [
+            {"name": name, "secretKeyRef": {"name": "keys", "key": name}, "notAfter": end} for name, end in ends.items()
+        ]
+        local = decided(pool(), weight("search", apiKeys=keys), secret(old="key-of-old", next="key-of-next"))
+        assert local.tenants[0].key == "key-of-next"
+
     def test_that_a_proxy_names_are_known_by_its_credential_and_header(self, decided):
         proxy = {"type": "TrustedHeader", "header": "X-Team", "proxyCredentialRef": {"name": "proxy"}}
         bare = weight("search")
