@@ -16,6 +16,7 @@ from fairpool_lab.up.programs import SIMULATED_MODEL
 from fairpool_lab.up.state import headers, key
 
 _UNKNOWN_MODEL = "MODEL"
+_SUSPENDED = ", suspended (spec.suspend), so every request is refused"
 
 
 def pool_lines(local: Local, served: Served | None, directory: Path, late: str | None) -> Iterator[str]:
@@ -23,7 +24,8 @@ def pool_lines(local: Local, served: Served | None, directory: Path, late: str |
     if local.place is None:
         yield f"Pool {local.key}, in none of the files: not served"
         return
-    yield f"Pool {local.key}, in {local.place}: {f'{served.url}/v1' if served else 'not served'}"
+    where = f"{served.url}/v1" if served else "not served"
+    yield f"Pool {local.key}, in {local.place}: {where}{_SUSPENDED if _is_suspended(local) else ''}"
     kept = " The last good configuration stays in force." if served else ""
     yield from (f"  {problem}{kept}" for problem in local.problems)
     if local.idle is not None:
@@ -50,10 +52,14 @@ def tenant_lines(local: Local) -> Iterator[str]:
 
 
 def trial_lines(local: Local, served: Served, directory: Path) -> Iterator[str]:
-    """How to send a first request, as somebody whose credential the files hold."""
-    tenant = next((each for each in local.tenants if each.credential), None)
+    """How to send a first request, as somebody whose credential the files hold, where it would be answered."""
+    if _is_suspended(local):
+        yield "There is nothing to try while the pool is suspended."
+        return
+    refused = {each.name for each in local.config.tenants if each.suspend} if local.config else set()
+    tenant = next((each for each in local.tenants if each.credential and each.name not in refused), None)
     if tenant is None:
-        yield "No tenant's key is in the files, so tenants' own are needed to try it."
+        yield "No key of a tenant that is served is in the files, so tenants' own are needed to try it."
         return
     yield f"Try it as tenant {tenant.name}, whose credential is read from a file of yours:"
     yield ""
@@ -61,6 +67,10 @@ def trial_lines(local: Local, served: Served, directory: Path) -> Iterator[str]:
     if tenant.key is not None and not local.over_tls:
         yield ""
         yield from (f"  {line}" for line in _openai(tenant, local, served, directory))
+
+
+def _is_suspended(local: Local) -> bool:
+    return local.config is not None and local.config.suspend
 
 
 def news(before: Iterable[str], after: Iterable[str]) -> list[str]:
