@@ -82,8 +82,24 @@ class TestRules:
     def test_that_cannot_be_evaluated_have_failed(self, rule):
         assert len(list(check_rules({"x-kubernetes-validations": [{"rule": rule}]}, {"a": 1}))) == 1
 
-    def test_about_edits_are_not_looked_at(self):
-        assert list(check_rules({"x-kubernetes-validations": [{"rule": "self == oldSelf"}]}, {"a": 1})) == []
+    @pytest.mark.parametrize(
+        ("before", "breaks"),
+        [
+            (None, False),
+            ({}, False),
+            ({"a": {"b": 1}, "c": 5}, False),
+            ({"a": {"b": 2}}, True),
+            ({"a": [1]}, True),
+        ],
+    )
+    def test_about_edits_are_looked_at_where_there_was_something(self, before, breaks):
+        schema = {"properties": {"a": {"x-kubernetes-validations": [{"rule": "self == oldSelf"}]}}}
+        found = [each.path for each in check_rules(schema, {"a": {"b": 1}}, before=before)]
+        assert found == [("a",)] * breaks
+
+    def test_about_edits_are_for_no_items_of_lists(self):
+        schema = {"items": {"x-kubernetes-validations": [{"rule": "self == oldSelf"}]}}
+        assert list(check_rules(schema, [1], before=[2])) == []
 
     @pytest.mark.parametrize(
         ("pattern", "text", "does"),

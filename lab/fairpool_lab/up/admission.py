@@ -26,20 +26,28 @@ _READERS: Final[Mapping[str, Callable[[Mapping[str, Any]], object]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """One resource: what is wrong with which of its fields, and what is stored if nothing is."""
+    """One resource: what is wrong with which of its fields, none if with all of it; what is stored if nothing is."""
 
     causes: tuple[tuple[Steps, str], ...]
     stored: Mapping[str, Any]
 
 
-def judge(resource: Mapping[str, Any]) -> Verdict:
-    """The verdict on a FairPool, TenantWeight, Secret or Namespace; of the last two as much as counts here."""
+def judge(resource: Mapping[str, Any], before: Mapping[str, Any] | None = None) -> Verdict:
+    """The verdict on a FairPool, TenantWeight, Secret or Namespace; of the last two as much as counts here.
+
+    Args:
+        resource: the resource as it is written, in its namespace.
+        before: as what it is stored, if it is.
+    """
     if resource["kind"] in definitions():
-        causes, stored = check(resource)
-        refused = tuple((each.path, f"{rendered(each.path)}: {each.message}") for each in causes)
+        causes, stored = check(resource, before)
+        refused = tuple((each.path, _worded(each)) for each in causes)
         return Verdict(refused or tuple(_unread(stored)), stored)
-    found = tuple((each.place, f"{rendered(each.path)}: {each.message}") for each in _problems(resource))
-    return Verdict(found, resource)
+    return Verdict(tuple((each.place, _worded(each)) for each in _problems(resource)), resource)
+
+
+def _worded(cause: Cause) -> str:
+    return f"{rendered(cause.path)}: {cause.message}" if cause.path else cause.message
 
 
 def _unread(stored: Mapping[str, Any]) -> Iterator[tuple[Steps, str]]:

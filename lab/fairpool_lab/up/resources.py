@@ -68,17 +68,19 @@ class Resources:
         refused: list[tuple[Identity, Problem]] = []
         for document in ours:
             identity = self._identity(document, generated)
-            verdict = judge(self._with_namespace(document.object, identity))
+            before = self._held.get(identity)
+            written = self._with_namespace(document.object, identity)
+            verdict = judge(written, before.stored if before and _is_named(document) else None)
             if verdict.causes:
                 refused += [
-                    (identity, Problem(document.file, document.line(path), why)) for path, why in verdict.causes
+                    (identity, Problem(document.file, document.line(path), why if path else f"{identity}: {why}"))
+                    for path, why in verdict.causes
                 ]
             elif identity in found:
                 first = found[identity].document
                 again = f"{identity} is in {first.file}:{first.line()} already, which counts: remove one of the two"
                 twice.append(Problem(document.file, document.line(), again))
             else:
-                before = self._held.get(identity)
                 found[identity] = Held(document, verdict.stored, before.age if before else self._age())
         bad = {identity for identity, _ in refused}
         kept = self._kept(bad, bool(untold), found)
@@ -114,8 +116,7 @@ class Resources:
 
     def _identity(self, document: Document, generated: Counter[Identity]) -> Identity:
         """What it is; one without a name is the next of its `generateName`, of which `generated` has the numbers."""
-        metadata = document.object.get("metadata")
-        fields = metadata if isinstance(metadata, dict) else {}
+        fields = _metadata(document)
         namespace = "" if document.kind == "Namespace" else str(fields.get("namespace") or self._namespace)
         identity = Identity(document.kind, namespace, str(fields.get("name") or ""))
         beginning = fields.get("generateName")
@@ -144,6 +145,16 @@ class Resources:
     def _age(self) -> int:
         self._next_age += 1
         return self._next_age
+
+
+def _is_named(document: Document) -> bool:
+    """Whether it can be edited: what has no name of its own is made anew in a cluster."""
+    return bool(_metadata(document).get("name"))
+
+
+def _metadata(document: Document) -> Mapping[str, Any]:
+    metadata = document.object.get("metadata")
+    return metadata if isinstance(metadata, dict) else {}
 
 
 def _is_known(document: Document) -> bool:

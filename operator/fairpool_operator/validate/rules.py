@@ -1,8 +1,8 @@
 """A definition's rules in CEL, evaluated by the language's own library over the definition's own texts.
 
 What always holds: a rule is looked at where the server would look at it: at every value that is there, defaults filled
-in, and never where it compares with what was there before, for what is validated is as new. A rule that cannot be
-evaluated has failed.
+in, and where it compares with what was there before, only if there was something. A rule that cannot be evaluated has
+failed.
 """
 
 from __future__ import annotations
@@ -28,17 +28,21 @@ _REASONS: Final[Mapping[str, Fault]] = {
 }
 
 
-def check_rules(schema: Schema, value: Any, path: Steps = ()) -> Iterator[Cause]:
-    """The rules that a value breaks."""
+def check_rules(schema: Schema, value: Any, path: Steps = (), *, before: Any = None) -> Iterator[Cause]:
+    """The rules that a value breaks, or its change from what was there `before`, of which items of lists have none."""
     if value is None:
         return
     for rule in schema.get("x-kubernetes-validations", ()):
-        if not _OLD.search(rule["rule"]) and not _holds(rule["rule"], value):
+        compares = _OLD.search(rule["rule"]) is not None
+        if compares and before is None:
+            continue
+        if not _holds(rule["rule"], {"self": value, "oldSelf": before} if compares else {"self": value}):
             yield _broken(rule, value, path)
     if isinstance(value, dict):
+        known = before if isinstance(before, dict) else {}
         for name, item in value.items():
             inner = schema.get("properties", {}).get(name, schema.get("additionalProperties", {}))
-            yield from check_rules(inner, item, (*path, name))
+            yield from check_rules(inner, item, (*path, name), before=known.get(name))
     elif isinstance(value, list):
         for number, item in enumerate(value):
             yield from check_rules(schema.get("items", {}), item, (*path, number))
@@ -49,8 +53,8 @@ def matches(text: str, pattern: str) -> bool:
     return bool(_compiled("self.matches(pattern)").eval(data={"self": text, "pattern": pattern}).value())
 
 
-def _holds(rule: str, value: Any) -> bool:
-    return _compiled(rule).eval(data={"self": value}).value() is True
+def _holds(rule: str, data: Mapping[str, Any]) -> bool:
+    return _compiled(rule).eval(data=data).value() is True
 
 
 def _broken(rule: Mapping[str, Any], value: Any, path: Steps) -> Cause:
@@ -69,7 +73,7 @@ def _environment() -> cel.Env:
     """CEL with what Kubernetes adds to it, as far as rules make use of it. A quantity is the text of one here."""
     text, number, truth = cel.Type.STRING, cel.Type.INT, cel.Type.BOOL
     return cel.NewEnv(
-        variables={"self": cel.Type.DYN, "pattern": text},
+        variables={"self": cel.Type.DYN, "oldSelf": cel.Type.DYN, "pattern": text},
         extensions=[ext_strings.ExtStrings()],
         functions=[
             _function("isIP", is_ip, truth, text),

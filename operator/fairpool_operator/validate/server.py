@@ -1,6 +1,6 @@
 """The API server's verdict on one resource, without a server.
 
-What always holds: it is the verdict on making the resource now, so what has to stay as it is is not looked at, and of
+What always holds: it is the verdict on making the resource now or, where it is told what is stored, on that edit; of
 its status nothing counts.
 """
 
@@ -18,8 +18,13 @@ from fairpool_operator.validate.shape import as_stored, unknown_fields
 from fairpool_operator.validate.values import check_lists, check_values
 
 
-def check(resource: Mapping[str, Any]) -> tuple[list[Cause], dict[str, Any]]:
-    """Why the server would refuse a FairPool, TenantWeight or Secret in its namespace, and what it would make of it."""
+def check(resource: Mapping[str, Any], before: Mapping[str, Any] | None = None) -> tuple[list[Cause], dict[str, Any]]:
+    """Why the server would refuse a FairPool, TenantWeight or Secret in its namespace, and what it would make of it.
+
+    Args:
+        resource: the resource as it is written.
+        before: as what it is stored, if it is.
+    """
     if resource["kind"] == "Secret":
         return check_secret(resource), dict(resource)
     schema = schema_of(definitions()[resource["kind"]])
@@ -38,7 +43,7 @@ def check(resource: Mapping[str, Any]) -> tuple[list[Cause], dict[str, Any]]:
             "correct the existing errors to complete validation"
         )
         return [*causes, *found, cause((), Fault.INVALID, skipped)], stored
-    return [*causes, *found, *check_rules(schema, stored)], stored
+    return [*causes, *found, *check_rules(schema, stored, before=before)], stored
 
 
 def _found(schema: Mapping[str, Any], stored: Mapping[str, Any]) -> Iterator[Cause]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 
@@ -110,6 +111,14 @@ def test_a_port_that_cannot_be(refused, option, value):
 def test_an_end_that_takes_no_time_that_there_is(refused, seconds):
     _, err = refused(pool(), weight("search"), KEYS, options=("--simulate", "1", "--drain-seconds", seconds))
     assert err == "fairpool: --drain-seconds: must be a number from 0 to 3600\n"
+
+
+def test_a_port_that_is_taken(refused):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        _, err = refused(pool(), weight("search"), KEYS, options=("--simulate", "1", "--port", str(port)))
+    where = f"127.0.0.1 port {port}: Address already in use"
+    assert err == f"fairpool: cannot listen on {where}. Give another with --port; 0: the kernel chooses\n"
 
 
 def test_a_host_that_there_is_not(refused):

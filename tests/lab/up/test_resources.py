@@ -75,6 +75,36 @@ def test_what_a_server_stores_and_nobody_can_read_stays_as_it_was(files):
     assert files.weights() == {"search": 300, "batch": 200}
 
 
+def test_what_cannot_be_changed_stays_as_it_was_and_can_be_made_anew(files):
+    files.write("tenants", weight("search", weight=500, of="mini"), weight("batch", weight=200))
+    [problem] = files.taken()
+    assert problem.startswith("tenants.yaml:6: spec.poolRef: Invalid value: cannot be changed, for ")
+    assert problem.endswith("(its last good edition stays in force)")
+    assert files.weights() == {"search": 300, "batch": 200}
+    files.write("tenants", weight("batch", weight=200))
+    assert files.taken() == []
+    files.write("tenants", weight("search", of="mini"), weight("batch", weight=200))
+    assert files.taken() == []
+    assert files.weights() == {"batch": 200}
+
+
+def test_those_of_one_generate_name_may_be_of_other_pools_when_one_before_them_is_gone(files):
+    def generated(tenant: str, of: str) -> dict:
+        return {**weight(tenant, of=of, tenantName=tenant), "metadata": {"generateName": "team-"}}
+
+    files.write("tenants", generated("one", "mini"), generated("two", "llama"))
+    assert files.taken() == []
+    files.write("tenants", generated("two", "llama"))
+    assert files.taken() == []
+    assert files.weights() == {"two": None}
+
+
+def test_what_is_wrong_with_all_of_one_is_told_with_its_name(files):
+    files.write("pool", pool("p" * 51))
+    [problem] = files.taken()
+    assert problem.startswith(f"pool.yaml:1: FairPool default/{'p' * 51}: Invalid value: ")
+
+
 def test_what_never_could_be_used_is_not_there(files):
     files.write("more", weight("third", weight=0))
     [problem] = files.taken()

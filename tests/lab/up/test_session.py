@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -20,7 +19,7 @@ import openai
 import pytest
 import trustme
 from support.processes import descendants, held
-from support.up import FAIRPOOL, Up, certificate, pool, secret, up, weight, write
+from support.up import Up, certificate, pool, secret, up, weight, write
 
 from fairpool_lab.up.state import MARKER, headers
 
@@ -242,7 +241,9 @@ class TestEdits:
         stream.close()
         url = place.up.says(r"^Pool default/third, in \S+: (http\S+)$", after=so_far)[1]
         assert place.completion(BATCH, url).choices
+        so_far = len(place.up.said)
         (place.directory / "third.yaml").unlink()
+        place.up.says(r"^Pool default/third has ended\.$", after=so_far)
 
     @pytest.mark.parametrize(
         ("name", "change", "into", "weighs"),
@@ -344,13 +345,3 @@ class TestTheEnd:
         names = {str(path.relative_to(kept)) for path in kept.rglob("*") if path.is_file()}
         assert names == {f"default.llama/{name}" for name in (MARKER, "pool.json", "gateway.log", "engine-0.log")}
         assert not any(SEARCH in (kept / name).read_text() for name in names)
-
-    def test_a_port_that_is_taken_is_told_and_nothing_is_started(self, tmp_path):
-        write(tmp_path / "all.yaml", pool(), weight("search"), KEYS)
-        with socket.create_server(("127.0.0.1", 0)) as taken:
-            port = taken.getsockname()[1]
-            command = [FAIRPOOL, "up", "-f", tmp_path, "--simulate", "1", "--port", str(port), "--admin-port", "0"]
-            ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-        assert ran.returncode == 2
-        where = f"127.0.0.1 port {port}: Address already in use"
-        assert ran.stderr == f"fairpool: cannot listen on {where}. Give another with --port; 0: the kernel chooses\n"
