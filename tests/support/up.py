@@ -8,7 +8,8 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -20,6 +21,8 @@ from support.processes import descendants, held
 FAIRPOOL = Path(sys.executable).with_name("fairpool")
 START = 60.0
 """Seconds that a start may take: on a busy machine loading the code of every process takes ten."""
+PROMISE = 1.0
+"""Seconds within which an edit is in force."""
 
 
 def pool(name: str = "llama", namespace: str | None = None, **spec: Any) -> dict[str, Any]:
@@ -59,6 +62,14 @@ def certificate(leaf: trustme.LeafCert, name: str = "pair") -> dict[str, Any]:
 def namespace(name: str, **labels: str) -> dict[str, Any]:
     """A Namespace."""
     return _resource("v1", "Namespace", name, None, labels=labels)
+
+
+def eventually(condition: Callable[[], bool], within: float = 3 * PROMISE) -> None:
+    """Wait for what no file and no line tells of."""
+    deadline = time.monotonic() + within
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        threading.Event().wait(0.02)
 
 
 def write(path: Path, *resources: dict[str, Any]) -> Path:

@@ -9,8 +9,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import threading
-import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -19,15 +17,13 @@ import openai
 import pytest
 import trustme
 from support.processes import descendants, held
-from support.up import Up, certificate, pool, secret, up, weight, write
+from support.up import Up, certificate, eventually, pool, secret, up, weight, write
 
 from fairpool_lab.up.state import MARKER, headers
 
 SEARCH, BATCH, MINI = "key-of-search-51c0", "key-of-batch-9f27", "key-of-mini-77aa"
 KEYS = secret(search=SEARCH, batch=BATCH, mini=MINI)
 OVER_TLS = {"tls": {"certificateRef": {"name": "pair"}}}
-PROMISE = 1.0
-"""Seconds within which an edit is in force."""
 
 
 class Place:
@@ -57,14 +53,6 @@ class Place:
             except openai.AuthenticationError:
                 return False
         return True
-
-
-def eventually(condition, within: float = 3 * PROMISE) -> None:
-    """Wait for what no file and no line tells of."""
-    deadline = time.monotonic() + within
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        threading.Event().wait(0.02)
 
 
 @pytest.fixture(scope="module")
