@@ -174,15 +174,18 @@ class TestAnotherReplica:
 
 class TestAnImage:
     def test_that_something_in_the_cluster_changed_is_named(self, cluster):
-        assert "runs" not in words(cluster)
+        assert "image" not in words(cluster)
         change(cluster, lambda found: found["spec"]["template"]["spec"]["containers"][0].update(image="mirror/x:1"))
-        assert "It runs mirror/x:1, for something in the cluster changed the image" in words(cluster)
+        assert "Its image is mirror/x:1, for something in the cluster changed" in words(cluster)
         assert said(cluster) == DONE
+        controller_says(cluster, lambda found: {**rolled_out(found), "availableReplicas": 0}, LATE)
+        assert said(cluster)["Ready"] == ("False", "GatewayFailed")
+        assert "Its image is mirror/x:1" in words(cluster, "Ready")
 
     def test_that_is_of_another_container_is_not_looked_at(self, cluster):
         proxy = {"name": "proxy", "image": "proxy:1"}
         change(cluster, lambda found: found["spec"]["template"]["spec"]["containers"].insert(0, proxy))
-        assert "runs" not in words(cluster)
+        assert "image" not in words(cluster)
 
 
 class TestTheAddress:

@@ -95,7 +95,8 @@ def lagging(gateway: Rollout | None, view: View) -> Finding | None:
 
 def _of_rollout(gateway: Rollout, view: View) -> Finding:
     if gateway.serves and gateway.is_done:
-        message = f"The gateway is ready.{_notes(gateway, view)}"
+        paused = f" {_resume(view)}" if gateway.is_paused else ""
+        message = f"The gateway is ready.{_image(gateway)}{paused}"
         return Finding(GATEWAY, holds=True, reason="Available", message=message)
     if trouble := _trouble(gateway, view):
         if gateway.serves:
@@ -116,15 +117,13 @@ def _trouble(gateway: Rollout, view: View) -> str:
         return f"cannot be made: {gateway.refusal}"
     if gateway.is_late:
         look = f"kubectl describe pod -n {view.key.namespace} -l fairpool.dev/pool={view.key.name}"
-        return f"does not become ready. See why: {look}"
+        return f"does not become ready.{_image(gateway)} See why: {look}"
     return ""
 
 
-def _notes(gateway: Rollout, view: View) -> str:
+def _image(gateway: Rollout) -> str:
     image = gateway.other_image
-    changed = f" It runs {image}, for something in the cluster changed the image that it was given." if image else ""
-    paused = f" {_resume(view)}" if gateway.is_paused else ""
-    return f"{changed}{paused}"
+    return f" Its image is {image}, for something in the cluster changed the one that it was given." if image else ""
 
 
 def _resume(view: View) -> str:
