@@ -175,12 +175,12 @@ Then under every order, costs by `TenantAverage` where an order asks for them:
 | cancel and resubmit | the same, cancelled and sent again every 20 ms while it waits |
 
 - Splitting, padding, leaving and returning, and cancelling what waits gain nothing in fair order. Orders that count
-  requests pay for large ones. VTC lets who comes one at a time have nearly all, with or without cancelling.
+  requests pay for large ones. VTC lets who comes one at a time have far more than half.
 - **Cancelling what runs pays.** A cancelled request teaches nothing, so a tenant that takes 390 of 400 tokens and
   leaves is charged for ever by what the pool's answers are like: it gets twice its share, and more if a few short
   answers tell the estimator that all of its are short. A ratio kept for each tenant stops the first and not the second.
   Carry stops both, for what was seen of a cancelled request is owed; but only if what cancelled requests used counts
-  for the most that it charges at once.
+  for the most that it charges at once (`tests/lab/proof/test_tricks.py` has the other way as a control).
 - Changing by turns gains some by whatever is learned of each tenant, and nothing with carry.
 - A `max_tokens` of a million harms who sets it: the first charges are by what others use of theirs.
 - Under every order a thousand names take all. In a pool with API keys a name is a TenantWeight, which no tenant makes

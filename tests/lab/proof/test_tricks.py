@@ -11,6 +11,7 @@ from support.controls import control
 
 from fairpool_lab import traces
 from fairpool_lab.policies import POLICIES
+from fairpool_lab.policies.carrying import Carrying
 from fairpool_lab.studies import calibration, gaming
 from fairpool_lab.studies.foretelling import WAYS
 
@@ -34,6 +35,18 @@ CONTROLS = {
 """By trick, an order that pays for it."""
 
 
+class CarryingWhatIsWhole(Carrying):
+    """What a cancelled request used does not count for the most that is charged at once."""
+
+    def finished(self, request):
+        tenant = self._owners[request]
+        whole = self._generated[request] == self._sight.output_tokens(request)
+        most = self._greatest.get(tenant, 0)
+        super().finished(request)
+        if not whole:
+            self._greatest[tenant] = most
+
+
 def gains(trick, way):
     (played,) = (each for each in gaming.TRICKS if each.name == trick)
     return gaming.gain(played, way, lasts=80.0)
@@ -52,6 +65,7 @@ def test_some_other_order_does(trick):
 def test_carry_gives_nothing_for_cancelling_what_runs_and_estimates_alone_do():
     assert gains("cancelled", CARRYING) <= LITTLE
     assert gains("cancelled", DEFAULT) > 0.5
+    assert gains("cancelled", CARRYING._replace(order=CarryingWhatIsWhole)) > LITTLE
 
 
 def test_with_carry_a_real_trace_gets_its_shares_and_by_estimates_alone_it_does_not():
