@@ -16,9 +16,10 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator
-from dataclasses import dataclass
 from heapq import heapify, heapreplace
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
+
+import msgspec
 
 from fairpool_gateway.config import PoolConfig
 from fairpool_gateway.drain import DrainRate
@@ -58,8 +59,11 @@ class _Held(Generic[R]):
         self.uploads: dict[Upload, None] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+_NOTHING: _Held[Any] = _Held()
+"""What a tenant has here that has nothing; never changed. Made anew each time it cost a request 3,400 instructions."""
+
+
+class _Place(msgspec.Struct, frozen=True):
     """One request's place in the queue."""
 
     tenant: str
@@ -188,7 +192,7 @@ class Admission(Generic[R]):
     def _make_room(self, now: float, tenant: str, *, requests: int, size: int) -> TurnedAway[R]:
         """Have room for so much more of a tenant's; returns who had to make it."""
         bounds, mine = self._bounds, self._own_bounds.get(tenant, self._bounds.per_tenant)
-        held = self._held.get(tenant) or _Held()
+        held = self._held.get(tenant, _NOTHING)
         places, total = len(held.waiting) + requests, held.bytes + size
         if places > mine.max_requests or total > mine.max_bytes:
             raise QueueFull(

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+import msgspec
 
 from fairpool_gateway.admission import Admission, TurnedAway, Upload
 from fairpool_gateway.config import PoolConfig
@@ -32,16 +33,14 @@ from fairpool_gateway.tallies import Counts, Tallies
 __all__ = ["Action", "Dispatcher", "Grant", "Refuse", "Request", "State"]
 
 
-@dataclass(frozen=True, slots=True)
-class Grant:
+class Grant(msgspec.Struct, frozen=True):
     """The request may now be sent to the endpoint."""
 
     request: Request
     endpoint: Endpoint
 
 
-@dataclass(frozen=True, slots=True)
-class Refuse:
+class Refuse(msgspec.Struct, frozen=True):
     """The request waits no longer, and this is what its tenant is told."""
 
     request: Request

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 
-@dataclass(frozen=True, slots=True)
-class Tls:
+class Tls(msgspec.Struct, frozen=True):
     """How an endpoint proves who it is.
 
     Attributes:
@@ -18,8 +17,7 @@ class Tls:
     server_name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(msgspec.Struct, frozen=True):
     """Where an endpoint listens. `host` is an address or a name; connections to equal targets are shared.
 
     Attributes:
@@ -39,8 +37,7 @@ class Target:
         return _authority(self.host, self.port)
 
 
-@dataclass(frozen=True, slots=True)
-class Timeouts:
+class Timeouts(msgspec.Struct, frozen=True):
     """Seconds of silence that end an exchange, `math.inf` for never. No limit on the whole: a stream may last.
 
     Attributes:

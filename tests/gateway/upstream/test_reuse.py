@@ -1,9 +1,9 @@
 """Connections are kept for the next exchange, and never used for one that they could spoil."""
 
 import asyncio
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 from support.scripted_endpoint import until
 
 from fairpool_gateway.errors import UpstreamBroken
