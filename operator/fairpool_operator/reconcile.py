@@ -45,8 +45,8 @@ _SAID_AT_ONCE: Final = 8
 _HURRY_SECONDS: Final = 0.5
 """For how long statuses are said although the pool is to be looked at again."""
 _CONTESTED: Final = (
-    "somebody else changes it whenever it has been put back, so that is done less and less often. Its "
-    "metadata.managedFields name them; a second operator may look after this namespace."
+    "somebody else changes it whenever it has been put back, so that is done less and less often. It may be a second "
+    "operator, which goes by the same name; whom else its metadata.managedFields name is to leave it alone."
 )
 _MANY: Final = 500
 """From so many TenantWeights on a decision takes a tenth of a second and up to some: the Lease must not wait for it."""

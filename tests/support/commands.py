@@ -51,7 +51,6 @@ MENTIONED: Final = {
     "fairpool-operator validate -f tenants.yaml": "fails as it should: tests/operator has its words",
     "kubectl apply --dry-run=server": "an option of a command",
     "kubectl describe": "the command's name",
-    "kubectl get --show-managed-fields": "an option of a command",
     "kubectl kustomize overlays/production": "a directory of the reader's",
     "kubectl label pod NAME fairpool.dev/drain=true": "a pod of the reader's",
     "kubectl wait --for=condition=Ready": "an option of a command",
