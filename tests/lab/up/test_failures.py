@@ -11,6 +11,8 @@ import pytest
 import trustme
 from support.up import certificate, eventually, pool, secret, up, weight, write
 
+from fairpool_lab.up.state import PoolState
+
 SEARCH, LONG = "key-of-search-51c0", "key-of-a-long-name-3a3a"
 KEYS = secret(search=SEARCH, long=LONG)
 FAILED = "^  this cannot be done yet, and is tried again every 2 s: "
@@ -77,10 +79,13 @@ def test_a_tenants_name_may_be_as_long_as_there_are(running, edit):
     name = "l" * 250
     so_far = edit(pool(), weight("search"), weight("long", tenantName=name))
     running.says(rf"^  tenant {name} ", after=so_far)
-    eventually(lambda: answers(running.url(), LONG))
+    eventually(lambda: answers(running.url(), LONG), within=30.0)
 
 
-def test_a_new_pool_whose_port_is_taken_is_served_once_that_is_free(running, edit, taken):
+def test_a_new_pool_is_tried_until_its_port_is_free_and_its_gateway_starts(running, edit, taken):
+    files = Path(running.says(r"^  files +(\S+)$")[1])
+    log = PoolState(files.with_name("default.second")).path("gateway.log")
+    log.mkdir()
     port = taken.getsockname()[1]
     so_far = edit(pool(), weight("search", weight=200), pool("second"), weight("search-too", "second", **SEARCH_TOO))
     running.says(rf"{FAILED}cannot listen on 127.0.0.1 port {port}: Address already in use\.", after=so_far)
@@ -88,6 +93,8 @@ def test_a_new_pool_whose_port_is_taken_is_served_once_that_is_free(running, edi
     running.says(r"^  tenant search  weight  200 ", after=so_far)
     assert answers(running.url())
     taken.close()
+    running.says(rf"{FAILED}{log} cannot be written: Is a directory$", after=so_far)
+    log.rmdir()
     assert answers(running.says(r"^Pool default/second, in \S+: (http:\S+)$", after=so_far)[1])
 
 
