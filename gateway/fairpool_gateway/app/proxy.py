@@ -187,13 +187,9 @@ class _Exchange:
             response.headers, self._id, self._dialect.id_headers, status=response.status
         )
         answer_headers.append((b"server-timing", self._timing(request)))
-        await self._send(
-            {
-                "type": "http.response.start",
-                "status": response.status,
-                "headers": answer_headers,
-            }
-        )
+        # The first byte of the body is here already, or its end: no head waits longer than for what is done with that.
+        self._connection.answers.hold_head()
+        await self._send({"type": "http.response.start", "status": response.status, "headers": answer_headers})
         # The slot goes back at the endpoint's last byte, whether a slow tenant has taken it or not.
         reader = self._usage_reader(response)
         response.watch(reader.feed, lambda: self._ended(request, response, reader))
@@ -209,6 +205,8 @@ class _Exchange:
                     del data
                     if not last:
                         await self._connection.drained()
+                else:
+                    self._connection.answers.release_head()
         except UpstreamError as error:
             endpoint = request.slot and request.slot.endpoint.spec.id
             given_id = self._id.decode()
