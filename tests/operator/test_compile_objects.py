@@ -148,7 +148,7 @@ class TestTheDeployment:
         assert "--tls-key" not in given
         assert template["spec"]["serviceAccountName"] == "llama-fairpool"
         names = {each["name"] for each in template["spec"]["containers"][0]["env"]}
-        assert names == {"POD_NAME", "POD_UID"}
+        assert names == {"POD_NAME", "POD_UID", "PYTHONMALLOC", "GLIBC_TUNABLES"}
 
     def test_mounts_just_the_keys_that_the_pool_names(self):
         engine_key = secret("engine-key", use="engine", api_key="k", other="x")

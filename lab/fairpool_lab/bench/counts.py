@@ -29,7 +29,7 @@ from rich.table import Table
 
 from fairpool_lab.bench import backlog, compiled, scheduler, unhurried
 from fairpool_lab.bench.callgrind import counting
-from fairpool_lab.bench.subjects import IN_THE_IMAGE, TENANTS, key_of
+from fairpool_lab.bench.subjects import IN_A_POD, TENANTS, key_of
 from fairpool_lab.bench.workloads import SIXTY_FOUR
 from fairpool_lab.errors import FileInvalid, Interrupted, LabError, OutputInvalid, ProcessFailed
 from fairpool_lab.processes import Program, run, running
@@ -79,7 +79,7 @@ async def of_requests(directory: Path, program: Sequence[str] = ("-m", unhurried
     endpoint = Program("endpoint", [str(compiled.program("backend"))], _LISTENS, directory / "endpoint.log")
     async with (
         running(endpoint) as (there,),
-        counting("gateway", [sys.executable, *program, there[1]], _LISTENS, directory, environment=IN_THE_IMAGE) as (
+        counting("gateway", [sys.executable, *program, there[1]], _LISTENS, directory, environment=IN_A_POD) as (
             counter,
             here,
         ),

@@ -1,6 +1,6 @@
 """What is measured: something in front of the endpoint, first of all the gateway.
 
-The gateway runs with everything on: keys of all tenants, order, usage reading, metrics; and as in its image.
+The gateway runs with everything on: keys of all tenants, order, usage reading, metrics; and as in its pod.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from fairpool_operator.compile.objects.deployment import IN_HUGE_PAGES
+
 DIRECT: Final = "direct"
 """Nothing in front: the load reaches the endpoint itself. It shows what load and endpoint can do."""
 
@@ -21,8 +23,8 @@ TENANTS: Final = 100
 MANY_TENANTS: Final = 5_000
 FEW_SLOTS: Final = 200
 
-IN_THE_IMAGE: Final = ("PYTHONMALLOC=malloc", "GLIBC_TUNABLES=glibc.malloc.hugetlb=1")
-"""What the gateway's image sets for it, so that what is measured is what runs there."""
+IN_A_POD: Final = tuple(f"{name}={value}" for name, value in IN_HUGE_PAGES.items())
+"""What the operator sets for a gateway, so that what is measured is what runs there."""
 
 _ANYTHING = re.compile("")
 
@@ -68,7 +70,7 @@ def _gateway(*, tenants: int, slots: int) -> Callable[[Path, Place], Sequence[st
         path = place.directory / "pool.json"
         path.write_text(json.dumps(pool(place.endpoint, tenants=tenants, slots=slots)), encoding="utf-8")
         ports = ("--port", str(place.port), "--admin-port", str(place.admin))
-        return ["env", *IN_THE_IMAGE, str(python), "-m", "fairpool_gateway", "--config", str(path), *ports]
+        return ["env", *IN_A_POD, str(python), "-m", "fairpool_gateway", "--config", str(path), *ports]
 
     return command
 

@@ -29,6 +29,13 @@ from fairpool_operator.view import Object, object_name
 
 CONTAINER: Final = "gateway"
 """What the gateway's container is called."""
+IN_HUGE_PAGES: Final = {"PYTHONMALLOC": "malloc", "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
+"""Variables that have objects in huge pages, where the kernel has them for who asks.
+
+While 10,000 requests wait, each is served from memory that nobody has touched for seconds, and to find it in pages of
+4 KiB took a quarter of the processor time: 450 to 530 us for a request, and 350 to 420 with these (three pairs). With
+few requests it makes no difference.
+"""
 LINGER_SECONDS: Final = 30
 """How long a gateway that was told to end may still be sent requests, before it drains."""
 _MARGIN_SECONDS: Final = 15
@@ -103,6 +110,7 @@ def _container(pool: FairPool, settings: Settings, mounts: list[_Mount]) -> dict
         "env": [
             {"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
             {"name": "POD_UID", "valueFrom": {"fieldRef": {"fieldPath": "metadata.uid"}}},
+            *({"name": name, "value": value} for name, value in IN_HUGE_PAGES.items()),
         ],
         "ports": [
             {"name": SERVING, "containerPort": PORT, "protocol": "TCP"},
