@@ -7,7 +7,7 @@ answered within its time has failed. Objects are written by server-side apply un
 
 from __future__ import annotations
 
-import json
+import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,21 +19,24 @@ from kubernetes.aio.client import ApiClient, Configuration
 from kubernetes.aio.config import ConfigException, load_incluster_config, load_kube_config
 from yaml import YAMLError
 
+from fairpool_operator.answers import checked
 from fairpool_operator.differences import MANAGER, Pointer
 from fairpool_operator.errors import (
     CannotStart,
     ClusterUnavailable,
     Conflict,
-    Forbidden,
     NotNow,
     NotThere,
-    RejectedByServer,
 )
 from fairpool_operator.view import Object
 
 _LIST_SECONDS: Final = 60.0
 _SERVERS_PART: Final = 0.75
 """Of the time for a write: what the API server may take, so that it still answers where a webhook does not."""
+_AS_GOOD_AS: Final = 0.98
+"""The part of a time that counts for all of it, by another's clock."""
+_SAYING_SECONDS: Final = 4.0
+"""For a status or an Event, which nothing is to wait for."""
 _PAGE: Final = 500
 _JSON: Final = "application/json"
 _METADATA: Final = f"{_JSON};as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
@@ -153,9 +156,9 @@ def _guarding(guard: Callable[[], None]) -> aiohttp.TraceConfig:
 
 
 class Cluster:
-    """The verbs. Every method raises the errors of `_checked`, beside what it names itself."""
+    """The verbs. Every method raises the errors of `checked`, beside what it names itself."""
 
-    def __init__(self, client: ApiClient, *, seconds: float = 8.0) -> None:
+    def __init__(self, client: ApiClient, *, seconds: float = 6.0) -> None:
         self._client = client
         self._seconds = seconds
         self.calls = 0
@@ -198,7 +201,9 @@ class Cluster:
                 over by `force`, somebody else has set a field otherwise.
         """
         path, query = _path_of(kind, wanted, status=status), {"fieldManager": MANAGER, "force": str(force).lower()}
-        return await self._write("PATCH", path, wanted, query=query, content="application/apply-patch+yaml")
+        seconds = min(self._seconds, _SAYING_SECONDS) if status else self._seconds
+        content = "application/apply-patch+yaml"
+        return await self._write("PATCH", path, wanted, query=query, content=content, seconds=seconds)
 
     async def merge(self, kind: Kind, patch: Object, *, status: bool = False) -> Object:
         """Put fields in the place of what is there, whole lists too, whoever set them.
@@ -227,7 +232,8 @@ class Cluster:
             Conflict: there is one.
         """
         path = kind.path(wanted["metadata"].get("namespace"))
-        return await self._write("POST", path, wanted, query={"fieldManager": MANAGER})
+        seconds = min(self._seconds, _SAYING_SECONDS) if kind is EVENT else self._seconds
+        return await self._write("POST", path, wanted, query={"fieldManager": MANAGER}, seconds=seconds)
 
     async def replace(self, kind: Kind, wanted: Object) -> Object:
         """Put an object in the place of the version that it names.
@@ -253,10 +259,22 @@ class Cluster:
         *,
         query: Mapping[str, str | None] | None = None,
         content: str = "",
+        seconds: float | None = None,
     ) -> Object:
         self.writes += 1
-        within = {"timeout": f"{self._seconds * _SERVERS_PART:.3f}s"}
-        return await self._call(method, path, body=body, query={**(query or {}), **within}, content=content)
+        seconds = seconds or self._seconds
+        servers = seconds * _SERVERS_PART
+        query = {**(query or {}), "timeout": f"{servers:.3f}s"}
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        try:
+            return await self._call(method, path, body=body, query=query, content=content, seconds=seconds)
+        except ClusterUnavailable as problem:
+            # Where its time runs out the API server answers, or just as often breaks off the connection.
+            broke_off = isinstance(problem.__cause__, aiohttp.ServerDisconnectedError)
+            if broke_off and loop.time() - began > servers * _AS_GOOD_AS:
+                raise NotNow(f"{method} {path}: no answer in time", "the API server did not answer in time") from None
+            raise
 
     async def _call(
         self,
@@ -285,7 +303,7 @@ class Cluster:
         except (aiohttp.ClientError, ConfigException, TimeoutError, OSError) as problem:
             # A token is read again from its file before a request, and may be about to be replaced.
             raise ClusterUnavailable(f"{method} {path}: {problem or type(problem).__name__}") from problem
-        return _checked(method, path, response.status, text)
+        return checked(method, path, response.status, text)
 
 
 def _written(pointer: Pointer) -> str:
@@ -296,41 +314,3 @@ def _written(pointer: Pointer) -> str:
 def _path_of(kind: Kind, resource: Object, *, status: bool = False) -> str:
     metadata = resource["metadata"]
     return kind.path(metadata.get("namespace"), metadata["name"]) + ("/status" if status else "")
-
-
-def _checked(method: str, path: str, status: int, text: bytes) -> Object:
-    """What the server answered.
-
-    Raises:
-        NotThere: 404.
-        Conflict: 409.
-        Forbidden: 403.
-        RejectedByServer: another 4xx: what was sent can never be accepted as it is.
-        NotNow: 429, or 5xx in the API server's own words (of which a 504 has no kind).
-        ClusterUnavailable: no JSON, or what a proxy says; or 401, 408 or 425, which say nothing about what was sent.
-    """
-    try:
-        answer: Object = json.loads(text)
-    except ValueError:
-        answer = {"message": text[:200].decode(errors="replace")}
-        if 200 <= status < 300:
-            raise ClusterUnavailable(f"{method} {path}: the answer is not JSON") from None
-    if 200 <= status < 300:
-        return answer
-    words = str(answer.get("message", status))
-    said = f"{method} {path}: {words}"
-    match status:
-        case 404:
-            raise NotThere(said, words)
-        case 409:
-            raise Conflict(said, words)
-        case 403:
-            raise Forbidden(said, words)
-        case 401 | 408 | 425:
-            raise ClusterUnavailable(said, words)
-        case _ if status == 429 or (status >= 500 and answer.get("status") == "Failure"):
-            raise NotNow(said, words)
-        case _ if 400 <= status < 500:
-            raise RejectedByServer(said, words)
-        case _:
-            raise ClusterUnavailable(said, words)

@@ -26,10 +26,9 @@ class _Written:
     put_back: int
     at: float
 
-    @property
-    def due(self) -> float:
+    def due(self, most: float) -> float:
         beyond = self.put_back - AT_ONCE
-        return self.at if beyond < 0 else self.at + min(FIRST_DELAY * 2.0 ** min(beyond, 32), MOST_DELAY)
+        return self.at if beyond < 0 else self.at + min(FIRST_DELAY * 2.0 ** min(beyond, 32), most)
 
 
 class Contests:
@@ -38,10 +37,10 @@ class Contests:
     def __init__(self) -> None:
         self._written: OrderedDict[Name, _Written] = OrderedDict()
 
-    def wait(self, name: Name, edition: str, now: float) -> float:
-        """In how many seconds this edition may be written; 0: now."""
+    def wait(self, name: Name, edition: str, now: float, most: float = MOST_DELAY) -> float:
+        """In how many seconds this edition may be written; 0: now. It is at most so long after the last time."""
         last = self._written.get(name)
-        return 0.0 if last is None or last.edition != edition else max(0.0, last.due - now)
+        return 0.0 if last is None or last.edition != edition else max(0.0, last.due(most) - now)
 
     def written(self, name: Name, edition: str, now: float) -> None:
         """This edition is being written."""

@@ -15,7 +15,7 @@ from typing import Final
 from fairpool_operator.cluster import EVENT, FAIR_POOL, OWNED, Cluster, Kind
 from fairpool_operator.compile import Apply, Event, Removal
 from fairpool_operator.differences import MANAGER, excerpt, left_by_patches
-from fairpool_operator.errors import Conflict, Forbidden, NotNow, NotThere, RejectedByServer
+from fairpool_operator.errors import Conflict, Forbidden, NotThere, RejectedByServer
 from fairpool_operator.view import Object, PoolKey
 
 log = logging.getLogger(__name__)
@@ -79,7 +79,12 @@ class Writer:
         return await self._put(kind, body, body, status=True)
 
     async def tell(self, event: Event) -> None:
-        """Tell people; an Event that was told before is not told again, and none that is not taken is in the way."""
+        """Tell people; an Event that was told before is not told again, and one that is refused is not in the way.
+
+        Raises:
+            NotNow: it has to be told later.
+            ClusterUnavailable: nobody can be told anything.
+        """
         metadata = event.metadata
         body = {
             "apiVersion": EVENT.api_version,
@@ -104,7 +109,7 @@ class Writer:
             await self._cluster.create(EVENT, body)
         except Conflict:
             return
-        except (Forbidden, NotNow, NotThere, RejectedByServer) as problem:
+        except (Forbidden, NotThere, RejectedByServer) as problem:
             log.warning("an Event could not be told: %s", problem)
 
     async def _make(self, kind: Kind, wanted: Object) -> Object:

@@ -12,7 +12,14 @@ from support.cluster.tcp_proxy import tcp_proxy
 from support.scripted_endpoint import PATIENCE, until
 
 from fairpool_operator.cluster import SECRET, Cluster, connect
-from fairpool_operator.errors import NotLeading
+from fairpool_operator.errors import (
+    ClusterError,
+    ClusterUnavailable,
+    Forbidden,
+    NotLeading,
+    NotNow,
+    RejectedByServer,
+)
 
 WANTED = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a", "namespace": "inference"}}
 WRITES = {
@@ -140,6 +147,54 @@ async def test_what_is_removed_is_the_object_of_that_uid_and_no_other_of_its_nam
     assert json.loads(asked.body)["preconditions"] == {"uid": "the-first"}
     await asked.refuse(answer, "so it is")
     await removing
+
+
+ONCE = [name for name in WRITES if name.startswith(("PATCH", "POST"))]
+"""The others aiohttp sends again by itself when a connection breaks off."""
+
+
+@pytest.mark.parametrize("write", [WRITES[name] for name in ONCE], ids=ONCE)
+@pytest.mark.parametrize(("after", "error"), [(0.0, ClusterUnavailable), (0.8, NotNow)], ids=["at once", "in the end"])
+async def test_a_connection_that_is_broken_off_as_the_servers_time_ends_is_an_answer(
+    server, tmp_path, write, after, error
+):
+    cluster = Cluster(await connect(kubeconfig(tmp_path, server.url)), seconds=1.0)
+    writing = asyncio.create_task(write(cluster))
+    asked = await server.next()
+    now = asyncio.get_running_loop().time
+    due = now() + after
+    await until(lambda: now() >= due)
+    asked.peer.end()
+    with pytest.raises(error) as told:
+        await writing
+    assert type(told.value) is error
+    await cluster.aclose()
+
+
+FAILURE = {"kind": "Status", "status": "Failure"}
+
+
+@pytest.mark.parametrize(
+    ("status", "answer", "error"),
+    [
+        (500, {**FAILURE, "message": 'failed calling webhook "a.example.com"'}, NotNow),
+        (504, {"status": "Failure", "message": "Timeout: request did not complete"}, NotNow),
+        (500, {**FAILURE, "message": "etcdserver: request timed out"}, ClusterUnavailable),
+        (503, {**FAILURE, "message": "apiserver is shutting down"}, ClusterUnavailable),
+        (429, {**FAILURE, "message": "too many requests"}, ClusterUnavailable),
+        (429, b"Too many requests, please try again later.", ClusterUnavailable),
+        (502, b"<html>Bad Gateway</html>", ClusterUnavailable),
+        (401, {**FAILURE, "message": "Unauthorized"}, ClusterUnavailable),
+        (403, {**FAILURE, "message": "forbidden"}, Forbidden),
+        (422, {**FAILURE, "message": "invalid"}, RejectedByServer),
+    ],
+)
+async def test_an_answer_is_about_what_was_sent_or_about_the_server(cluster, server, status, answer, error):
+    applying = asyncio.create_task(cluster.apply(SECRET, WANTED))
+    await (await server.next()).answer(status, answer)
+    with pytest.raises(ClusterError) as told:
+        await applying
+    assert type(told.value) is error
 
 
 async def test_a_process_that_leads_again_writes_again(cluster, server, leadership):

@@ -32,6 +32,14 @@ class TestWhatIsPutBack:
             assert contests.wait(SERVICE, "a", number * 6 * MOST_DELAY) == 0.0
             contests.written(SERVICE, "a", number * 6 * MOST_DELAY)
             contests.written(SECRET, "a", number * 6 * MOST_DELAY)
+        assert fight(contests, AT_ONCE, now=20 * 6 * MOST_DELAY) == [0.0] * AT_ONCE
+
+    def test_waits_no_longer_than_its_writer_bears(self):
+        contests = Contests()
+        fight(contests, 30)
+        last = contests._written[SERVICE].at
+        assert contests.wait(SERVICE, "a", last, most=5.0) == 5.0
+        assert contests.wait(SERVICE, "a", last) == MOST_DELAY
 
     def test_waits_for_nothing_else(self):
         contests = Contests()

@@ -7,7 +7,7 @@ from support.compiling import LLAMA
 from support.reconciling import Server, looking, looks_at
 from support.resources import fair_pool, metadata, tenant_weight
 
-from fairpool_operator import reconcile
+from fairpool_operator import saying
 from fairpool_operator.errors import ClusterUnavailable
 from fairpool_operator.view import OWNED_KINDS
 
@@ -86,7 +86,7 @@ class TestStatuses:
             server.keep(tenant_weight(f"t{number}"))
 
     async def test_are_broken_off_for_a_newer_edit_and_said_after_it(self, server, many, monkeypatch):
-        monkeypatch.setattr(reconcile, "_HURRY_SECONDS", 0.0)
+        monkeypatch.setattr(saying, "_HURRY_SECONDS", 0.0)
         due = {LLAMA}
         _, reconciler = looking(server, is_due=due.__contains__)
         assert await reconciler.reconcile(LLAMA) == 0.0
@@ -100,7 +100,7 @@ class TestStatuses:
 
     @pytest.mark.parametrize("first", ["the answer", "a watch"])
     async def test_are_not_broken_off_by_what_the_operator_itself_hears_of_them(self, server, many, monkeypatch, first):
-        monkeypatch.setattr(reconcile, "_HURRY_SECONDS", 0.0)
+        monkeypatch.setattr(saying, "_HURRY_SECONDS", 0.0)
         due = {LLAMA}
         store, reconciler = looking(server, due.update, due.__contains__)
         if first == "a watch":

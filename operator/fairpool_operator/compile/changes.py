@@ -52,8 +52,12 @@ class Changes:
 
     @property
     def of_objects(self) -> tuple[Apply | Removal, ...]:
-        """Those that are written before anything is said."""
-        return *self.applies, *self.removals
+        """Those that are written before anything is said.
+
+        The configuration first, where it is there already: what it withdraws is to wait for nothing.
+        """
+        applies = sorted(self.applies, key=lambda each: each.kind != "Secret" or each.uid is None)
+        return *applies, *self.removals
 
     def __bool__(self) -> bool:
         return bool(self.applies or self.removals or self.tenant_statuses or self.pool_status)

@@ -33,9 +33,9 @@ def is_all_that_happened(said: Said, before: Resource | None, after: Resource | 
 
 
 def edition_of(said: Said) -> str:
-    """By which what is said is told from what was said before; the times in it do not count."""
+    """By which what is said of this very resource is told from what was said before; the times in it do not count."""
     timeless = [each.model_copy(update={"last_transition_time": ""}) for each in said.status.conditions]
-    return said.status.model_copy(update={"conditions": tuple(timeless)}).model_dump_json()
+    return said.metadata.uid + said.status.model_copy(update={"conditions": tuple(timeless)}).model_dump_json()
 
 
 def _written(status: FairPoolStatus | TenantWeightStatus) -> FairPoolStatus | TenantWeightStatus:

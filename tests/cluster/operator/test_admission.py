@@ -5,6 +5,7 @@ from support.cluster.client import (
     DEPLOYMENT,
     FAIR_POOL,
     NETWORK_POLICY,
+    ROLE,
     ROLE_BINDING,
     SECRET,
     TENANT_WEIGHT,
@@ -33,24 +34,28 @@ class TestAWebhookThatIsAway:
             await eventually(admin, TENANT_WEIGHT, "search", namespace, says("Accepted", "True"))
         await eventually(admin, DEPLOYMENT, "llama-fairpool", namespace, lambda found: True, within=60)
 
-    async def test_keeps_no_withdrawn_key_in_force(self, operator, admin, namespace):
+    @pytest.mark.parametrize("concerned", ["rolebindings", "roles"])
+    async def test_keeps_no_withdrawn_key_in_force(self, operator, admin, namespace, concerned):
         await admin.create(key_secret(namespace, "k", "sk-withdrawn"))
         await admin.create(fair_pool(namespace))
         await admin.create(tenant_weight(namespace, apiKeys=[by_secret("k")]))
         name, withdrawn = "llama-fairpool-config", digest("sk-withdrawn")
         await eventually(admin, SECRET, name, namespace, lambda found: withdrawn in str(config_in(found)))
         await eventually(admin, DEPLOYMENT, "llama-fairpool", namespace, lambda found: True)
-        async with webhook(admin, namespace, "rbac.authorization.k8s.io/rolebindings", operations=["CREATE"]):
+        async with webhook(admin, namespace, f"rbac.authorization.k8s.io/{concerned}", operations=["CREATE"]):
+            # A RoleBinding is not taken without its Role.
+            await admin.delete(ROLE, "llama-fairpool", namespace)
             await admin.delete(ROLE_BINDING, "llama-fairpool", namespace)
             await eventually(admin, FAIR_POOL, "llama", namespace, says("Accepted", "Unknown", "ObjectPending"))
             await admin.delete(TENANT_WEIGHT, "search", namespace)
             await eventually(admin, SECRET, name, namespace, lambda found: withdrawn not in str(config_in(found)))
 
-    async def test_silences_nobody_but_whom_it_concerns(self, operator, admin, namespace):
+    @pytest.mark.parametrize("answers", [True, False], ids=["refuses connections", "does not answer"])
+    async def test_silences_nobody_but_whom_it_concerns(self, operator, admin, namespace, answers):
         async with (
             new_namespace(admin, "guests") as guests,
-            webhook(admin, guests, "fairpool.dev/tenantweights/status"),
-            webhook(admin, namespace, "events.k8s.io/events"),
+            webhook(admin, guests, "fairpool.dev/tenantweights/status", answers=answers),
+            webhook(admin, namespace, "events.k8s.io/events", answers=answers),
         ):
             of_pool = {"name": "llama", "namespace": namespace}
             await admin.create(tenant_weight(guests, "guest", poolRef=of_pool))
