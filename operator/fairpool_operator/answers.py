@@ -7,13 +7,31 @@ webhook that is away is about what was sent, for it is asked about some things o
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Final
 
-from fairpool_operator.errors import ClusterUnavailable, Conflict, Forbidden, NotNow, NotThere, RejectedByServer
+from fairpool_operator.errors import (
+    ClusterError,
+    ClusterUnavailable,
+    Conflict,
+    Forbidden,
+    NotNow,
+    NotThere,
+    RejectedByServer,
+)
 from fairpool_operator.view import Object
 
-_STORAGE: Final = "etcdserver:"
+_STORAGE: Final = ("etcdserver:", "rpc error:")
 """How the words begin that come from where the server keeps everything."""
+_WEBHOOK: Final = "admission webhook "
+"""How the words begin with which a webhook denies something, by any status that it likes."""
+
+_MEANINGS: Final[Mapping[int, type[ClusterError]]] = {
+    403: Forbidden,
+    404: NotThere,
+    409: Conflict,
+    **dict.fromkeys((401, 408, 425, 429, 503), ClusterUnavailable),
+}
 
 
 def checked(method: str, path: str, status: int, text: bytes) -> Object:
@@ -23,8 +41,8 @@ def checked(method: str, path: str, status: int, text: bytes) -> Object:
         NotThere: 404.
         Conflict: 409.
         Forbidden: 403.
-        RejectedByServer: another 4xx: what was sent can never be accepted as it is.
-        NotNow: 5xx in the API server's own words (of which a 504 has no kind).
+        RejectedByServer: another 4xx, or a webhook's: what was sent can never be accepted as it is.
+        NotNow: 5xx in the API server's own words (of which a 504 has no kind), or a webhook's 429 or 5xx.
         ClusterUnavailable: no JSON, or what a proxy says; or 401, 408, 425, 429, 503 or etcd's words, which say nothing
             about what was sent.
     """
@@ -37,19 +55,14 @@ def checked(method: str, path: str, status: int, text: bytes) -> Object:
     if 200 <= status < 300:
         return answer
     words = str(answer.get("message", status))
-    said = f"{method} {path}: {words}"
-    match status:
-        case 404:
-            raise NotThere(said, words)
-        case 409:
-            raise Conflict(said, words)
-        case 403:
-            raise Forbidden(said, words)
-        case 401 | 408 | 425 | 429 | 503:
-            raise ClusterUnavailable(said, words)
-        case _ if status >= 500 and answer.get("status") == "Failure" and not words.startswith(_STORAGE):
-            raise NotNow(said, words)
-        case _ if 400 <= status < 500:
-            raise RejectedByServer(said, words)
-        case _:
-            raise ClusterUnavailable(said, words)
+    raise _meaning(status, words, is_servers=answer.get("status") == "Failure")(f"{method} {path}: {words}", words)
+
+
+def _meaning(status: int, words: str, *, is_servers: bool) -> type[ClusterError]:
+    if status != 403 and words.startswith(_WEBHOOK):
+        return NotNow if status == 429 or status >= 500 else RejectedByServer
+    if status in _MEANINGS:
+        return _MEANINGS[status]
+    if status >= 500 and is_servers and not words.startswith(_STORAGE):
+        return NotNow
+    return RejectedByServer if 400 <= status < 500 else ClusterUnavailable

@@ -51,7 +51,9 @@ async def operate(options: Options) -> None:
     leadership = Leadership(
         elections, options.own_namespace, LEASE_NAME, options.identity, duration=options.lease_seconds
     )
-    cluster = Cluster(await connect(options.kubeconfig, guard=leadership.guard))
+    # What is sent in the last moment of a lease has to end in the third of it that nobody else takes it in.
+    seconds = min(6.0, options.lease_seconds * 0.4)
+    cluster = Cluster(await connect(options.kubeconfig, guard=leadership.guard), seconds=seconds)
     try:
         await _Operation(options, cluster, elections, leadership).run(stop)
     finally:

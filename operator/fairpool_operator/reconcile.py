@@ -98,7 +98,7 @@ class Reconciler:
             compiled = await self._decide(replace(view, unwritten=tuple(outcome.unwritten)), now)
         await self._sayer.say_all(compiled, changes(compiled, view), key, outcome)
         if outcome.problems:
-            raise outcome.problems[0]  # Whoever looks again does so before any of the waits is over, or soon after.
+            raise outcome.problems[0]  # The waits are not told: whoever tries again does so within a minute.
         if _strangers(view) and not _is_gone(view):
             outcome.waits.append(_STRANGER_SECONDS)
         if compiled.changes_at is not None:

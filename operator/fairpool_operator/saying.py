@@ -1,25 +1,26 @@
 """What is said about a pool and its tenants: its status, theirs, and Events.
 
 What always holds: an Event is told before the status after which nobody would know any more that it is to be told, or
-else kept until it can be. What cannot be said, for good or just now, keeps nothing else from being said, and what could
-not be said the last time is tried after all else. Statuses, of which there may be thousands, are broken off for a newer
-edit; and where the API server does not take those of a namespace before its time is up, some are tried and no more, so
-that a webhook which hangs costs a look seconds, however many tenants there are.
+else kept, as long as this process lives, until it can be. What cannot be said, for good or just now, keeps nothing else
+from being said, and is tried after all else the next time. Statuses, of which there may be thousands, are broken off
+for a newer edit; and where the API server does not take some before its time is up, no more are tried than there is
+time for, so that a webhook which hangs costs a look seconds, however many tenants and namespaces there are.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections import defaultdict
-from collections.abc import Callable, Coroutine, Iterable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from fairpool_operator.cluster import FAIR_POOL, TENANT_WEIGHT, Kind
 from fairpool_operator.compile import Changes, Compiled, Event, Said, edition_of
 from fairpool_operator.contests import Contests
-from fairpool_operator.errors import Conflict, Forbidden, NotNow, NotThere, RejectedByServer
+from fairpool_operator.errors import ClusterUnavailable, Conflict, Forbidden, NotNow, NotThere, RejectedByServer
 from fairpool_operator.outcome import Outcome
 from fairpool_operator.store import Store
 from fairpool_operator.view import Object, PoolKey
@@ -31,23 +32,52 @@ _AT_ONCE: Final = 8
 """Statuses under way at a time: one takes the server some ten milliseconds, and a pool may have thousands."""
 _HURRY_SECONDS: Final = 0.5
 """For how long statuses are said although the pool is to be looked at again, or the server does not take them."""
+_ENOUGH_SECONDS: Final = 5.0
+"""For how long a look says anything at most, once something was not taken."""
 _UNTOLD_SECONDS: Final = 30.0
 """After which an Event that could not be told is tried again."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Heard:
-    """What a look has found out so far of who takes what.
+@dataclass(slots=True)
+class _Memory:
+    """What could not be said of a pool, over all looks at it.
 
     Attributes:
-        slow: the namespaces of which some status is not taken just now.
-        late: the resources whose status was not.
-        untold: the Events that were not, by name.
+        late: when a resource's status was not taken the last time, by uid.
+        untold: the Events that were not, by name, the longest untried first.
     """
 
-    slow: set[str] = field(default_factory=set)
-    late: set[str] = field(default_factory=set)
+    late: dict[str, float] = field(default_factory=dict)
     untold: dict[str, Event] = field(default_factory=dict)
+
+    def keep_only(self, compiled: Compiled, wanted: Changes) -> None:
+        """Forget what is not wanted any more, and what a condition does not say any more."""
+        to_say = {each.metadata.uid for each in (wanted.pool_status, *wanted.tenant_statuses) if each}
+        self.late = {uid: at for uid, at in self.late.items() if uid in to_say}
+        if self.untold:
+            every = (compiled.pool_status, *compiled.tenant_statuses)
+            said = {
+                (each.metadata.uid, at.reason, at.observed_generation)
+                for each in every
+                if each
+                for at in each.status.conditions
+            }
+            self.untold = {
+                name: each
+                for name, each in self.untold.items()
+                if (each.metadata.uid, each.reason, each.metadata.generation) in said
+            }
+
+
+@dataclass(frozen=True, slots=True)
+class _Heard:
+    """What one look has found out so far: the namespaces whose statuses, or Events, are not taken just now."""
+
+    slow: set[str] = field(default_factory=set)
+    mute: set[str] = field(default_factory=set)
+
+    def __bool__(self) -> bool:
+        return bool(self.slow or self.mute)
 
 
 class Sayer:
@@ -69,8 +99,7 @@ class Sayer:
         self._contests = contests
         self._learn = learn
         self._is_due = is_due
-        self._late: dict[PoolKey, set[str]] = {}
-        self._untold: dict[PoolKey, dict[str, Event]] = {}
+        self._memories: dict[PoolKey, _Memory] = {}
 
     async def say_all(self, compiled: Compiled, wanted: Changes, key: PoolKey, outcome: Outcome) -> None:
         """Tell Events and write the statuses that differ, as many as a newer look leaves time for.
@@ -78,55 +107,60 @@ class Sayer:
         Raises:
             ClusterUnavailable: nobody can be told anything.
         """
-        heard, now = _Heard(), asyncio.get_running_loop().time
-        await self._tell(self._still_untold(compiled, key), heard)
+        memory = self._memories.setdefault(key, _Memory())
+        memory.keep_only(compiled, wanted)
+        try:
+            await self._say_on(compiled, wanted, key, memory, outcome)
+        finally:
+            if not memory.late and not memory.untold:
+                self._memories.pop(key, None)
+        if memory.untold:
+            outcome.waits.append(_UNTOLD_SECONDS)
+
+    async def _say_on(
+        self, compiled: Compiled, wanted: Changes, key: PoolKey, memory: _Memory, outcome: Outcome
+    ) -> None:
+        now, heard, from_before = asyncio.get_running_loop().time, _Heard(), tuple(memory.untold.values())
         events = defaultdict[str, list[Event]](list)
         for event in compiled.events:
             events[event.metadata.uid].append(event)
-        hurry, left = now() + _HURRY_SECONDS, iter(self._in_order(wanted, key))
+        hurry, enough = now() + _HURRY_SECONDS, now() + _ENOUGH_SECONDS
+        left = iter(_in_order(wanted, memory))
 
-        async def say_on() -> None:
+        async def say_some() -> None:
             for kind, said in left:
                 if said.metadata.namespace in heard.slow and now() > hurry:
                     continue
-                await self._tell(events.pop(said.metadata.uid, ()), heard)
-                await self._say(kind, said, heard, outcome)
-                if now() > hurry and self._is_due(key):
+                for event in events.pop(said.metadata.uid, ()):
+                    await self._tell(event, memory, heard)
+                await self._say(kind, said, memory, heard, outcome)
+                if (now() > hurry and self._is_due(key)) or (now() > enough and heard):
                     return
 
-        await _together(say_on() for _ in range(_AT_ONCE))
+        await _together(say_some() for _ in range(_AT_ONCE))
         if next(left, None) is not None:
             outcome.waits.append(0.0)
-        if heard.untold:
-            outcome.waits.append(_UNTOLD_SECONDS)
-        self._remember(key, heard)
+        for event in from_before:
+            if now() > enough and heard:
+                return
+            await self._tell(event, memory, heard)
 
-    def _in_order(self, wanted: Changes, key: PoolKey) -> list[tuple[Kind, Said]]:
-        """The pool's own status, then its tenants', those that were not taken the last time at the end."""
-        late = self._late.get(key, ())
-        pool = [(FAIR_POOL, wanted.pool_status)] if wanted.pool_status is not None else []
-        tenants = sorted(wanted.tenant_statuses, key=lambda each: each.metadata.uid in late)
-        return [*pool, *((TENANT_WEIGHT, each) for each in tenants)]
+    async def _tell(self, event: Event, memory: _Memory, heard: _Heard) -> None:
+        namespace = event.metadata.namespace
+        if namespace in heard.mute:
+            memory.untold.setdefault(event.name, event)
+            return
+        try:
+            await self._writer.tell(event)
+        except NotNow as problem:
+            log.warning("an Event has to be told later: %s", problem)
+            heard.mute.add(namespace)
+            memory.untold.pop(event.name, None)
+            memory.untold[event.name] = event
+        else:
+            memory.untold.pop(event.name, None)
 
-    def _still_untold(self, compiled: Compiled, key: PoolKey) -> Iterator[Event]:
-        """What could not be told before, and is said in a condition still."""
-        untold = self._untold.get(key)
-        if untold:
-            every = (compiled.pool_status, *compiled.tenant_statuses)
-            said = {(each.metadata.uid, at.reason) for each in every if each for at in each.status.conditions}
-            yield from (each for each in untold.values() if (each.metadata.uid, each.reason) in said)
-
-    async def _tell(self, events: Iterable[Event], heard: _Heard) -> None:
-        for event in events:
-            if not heard.untold:
-                try:
-                    await self._writer.tell(event)
-                    continue
-                except NotNow as problem:
-                    log.warning("an Event has to be told later: %s", problem)
-            heard.untold[event.name] = event
-
-    async def _say(self, kind: Kind, said: Said, heard: _Heard, outcome: Outcome) -> None:
+    async def _say(self, kind: Kind, said: Said, memory: _Memory, heard: _Heard, outcome: Outcome) -> None:
         """Write a status; one that cannot be written keeps none of the others back."""
         name, edition = (kind.name, said.metadata.namespace, said.metadata.name), edition_of(said)
         now = asyncio.get_running_loop().time()
@@ -136,22 +170,27 @@ class Sayer:
         try:
             with self._store.saying(said):
                 self._learn(kind.name, await self._writer.say(kind, said.body()))
-            self._contests.written(name, edition, now)
         except NotNow as problem:
             outcome.problems.append(problem)
-            heard.late.add(said.metadata.uid)
+            memory.late[said.metadata.uid] = now
+            # A pool's own status is one of a kind: nothing follows from it for its tenants' statuses.
             if kind is TENANT_WEIGHT:
                 heard.slow.add(said.metadata.namespace)
+        except ClusterUnavailable:
+            memory.late[said.metadata.uid] = now
+            raise
         except (Conflict, Forbidden, NotThere, RejectedByServer) as problem:
             outcome.problems.append(problem)
+        else:
+            memory.late.pop(said.metadata.uid, None)
+            self._contests.written(name, edition, now)
 
-    def _remember(self, key: PoolKey, heard: _Heard) -> None:
-        self._late.pop(key, None)
-        self._untold.pop(key, None)
-        if heard.late:
-            self._late[key] = heard.late
-        if heard.untold:
-            self._untold[key] = heard.untold
+
+def _in_order(wanted: Changes, memory: _Memory) -> list[tuple[Kind, Said]]:
+    """The pool's own status, then its tenants', the longest untried first."""
+    pool = [(FAIR_POOL, wanted.pool_status)] if wanted.pool_status is not None else []
+    tenants = sorted(wanted.tenant_statuses, key=lambda each: memory.late.get(each.metadata.uid, -math.inf))
+    return [*pool, *((TENANT_WEIGHT, each) for each in tenants)]
 
 
 async def _together(coroutines: Iterator[Coroutine[Any, Any, None]]) -> None:

@@ -15,9 +15,11 @@ from fairpool_operator.cluster import SECRET, Cluster, connect
 from fairpool_operator.errors import (
     ClusterError,
     ClusterUnavailable,
+    Conflict,
     Forbidden,
     NotLeading,
     NotNow,
+    NotThere,
     RejectedByServer,
 )
 
@@ -171,7 +173,22 @@ async def test_a_connection_that_is_broken_off_as_the_servers_time_ends_is_an_an
     await cluster.aclose()
 
 
+async def test_a_removal_that_is_broken_off_twice_is_an_answer_too(server, tmp_path):
+    cluster = Cluster(await connect(kubeconfig(tmp_path, server.url)), seconds=2.0)
+    removing = asyncio.create_task(cluster.delete(SECRET, "inference", "a", "uid"))
+    now = asyncio.get_running_loop().time
+    for _ in range(2):
+        asked = await server.next()
+        due = now() + float(asked.query["timeout"].removesuffix("s"))
+        await until(lambda due=due: now() >= due)
+        asked.peer.end()
+    with pytest.raises(NotNow):
+        await removing
+    await cluster.aclose()
+
+
 FAILURE = {"kind": "Status", "status": "Failure"}
+DENIAL = {**FAILURE, "message": 'admission webhook "a.example.com" denied the request: not today'}
 
 
 @pytest.mark.parametrize(
@@ -183,6 +200,14 @@ FAILURE = {"kind": "Status", "status": "Failure"}
         (503, {**FAILURE, "message": "apiserver is shutting down"}, ClusterUnavailable),
         (429, {**FAILURE, "message": "too many requests"}, ClusterUnavailable),
         (429, b"Too many requests, please try again later.", ClusterUnavailable),
+        (500, {**FAILURE, "message": "rpc error: code = Unavailable"}, ClusterUnavailable),
+        (503, DENIAL, NotNow),
+        (429, DENIAL, NotNow),
+        (409, DENIAL, RejectedByServer),
+        (404, DENIAL, RejectedByServer),
+        (403, DENIAL, Forbidden),
+        (409, {**FAILURE, "message": "the object has been modified"}, Conflict),
+        (404, {**FAILURE, "message": "not found"}, NotThere),
         (502, b"<html>Bad Gateway</html>", ClusterUnavailable),
         (401, {**FAILURE, "message": "Unauthorized"}, ClusterUnavailable),
         (403, {**FAILURE, "message": "forbidden"}, Forbidden),

@@ -6,13 +6,9 @@ import pytest
 from support.reconciling import Server, looks_at
 from support.resources import fair_pool, tenant_weight
 
-from fairpool_operator import saying
 from fairpool_operator.contests import AT_ONCE
 from fairpool_operator.errors import Conflict, Forbidden, NotNow, NotThere, RejectedByServer
 from fairpool_operator.view import OWNED_KINDS
-
-POOL = {"name": "llama", "namespace": "inference"}
-EVERYBODY = {"namespaces": {"from": "All"}}
 
 
 @pytest.fixture
@@ -125,50 +121,6 @@ class TestWhatCannotBeTakenJustNow:
         sent = await look(tenant_weight("a", tenantName="search"))
         assert ("create", "Event") in {(verb, kind) for verb, kind, _, _ in sent}
         assert {name for verb, kind, name, _ in sent if (verb, kind) == ("status", "TenantWeight")} == {"a", "search"}
-
-    async def test_as_an_event_is_told_later_unless_it_is_not_true_any_more(self, server, look):
-        server.fails_with["Event"] = self.AWAY
-        twice = [tenant_weight(name, tenantName="search") for name in ("a", "b")]
-        first = await look(*twice)
-        # One that is not taken is enough: a webhook that hangs would take its time for each.
-        assert len([each for each in first if each[1] == "Event"]) == 1
-        assert len([each for each in await look() if each[1] == "Event"]) == 1
-        server.fails_with.clear()
-        told = [name for _, kind, name, _ in await look(tenant_weight("b", tenantName="b")) if kind == "Event"]
-        assert [name.partition(".")[0] for name in told] == ["search"]
-        assert [each for each in await look() if each[1] == "Event"] == []
-
-
-class TestStatusesOfANamespaceThatAreNotTaken:
-    """Its webhook hangs, so that each takes the API server's time."""
-
-    AWAY = NotNow("PATCH: 504", "request did not complete within the allotted timeout")
-    MANY = 60
-
-    @pytest.fixture
-    def hurried(self, monkeypatch):
-        monkeypatch.setattr(saying, "_HURRY_SECONDS", -1.0)
-
-    async def test_are_tried_a_few_at_a_time_and_all_others_are_said(self, server, look, hurried):
-        for number in range(self.MANY):
-            server.fails["status", f"hung-{number}"] = self.AWAY
-        hung = [tenant_weight(f"hung-{number}", namespace="guests", poolRef=POOL) for number in range(self.MANY)]
-        others = [tenant_weight(f"t{number}") for number in range(self.MANY)]
-        with pytest.raises(NotNow):
-            await look(*hung, *others, fair_pool(allowedTenants=EVERYBODY))
-        said = [name for verb, _, name, _ in server.sent if verb == "status"]
-        assert len([name for name in said if name.startswith("hung")]) <= 8
-        assert {f"t{number}" for number in range(self.MANY)} <= {*said}
-        assert "llama" in said
-
-    async def test_are_tried_after_those_that_have_not_been_yet(self, server, look, hurried):
-        always = NotNow("PATCH: 504", "request did not complete within the allotted timeout")
-        for _ in range(3):
-            server.fails["status", "a"] = always
-            with pytest.raises(NotNow):
-                await look(*(tenant_weight(name) for name in ("a", *(f"t{number}" for number in range(self.MANY)))))
-        said = {name for (kind, name), each in server.there.items() if kind == "TenantWeight" and each["status"]}
-        assert {f"t{number}" for number in range(self.MANY)} <= said
 
 
 class TestWhatSomebodyElseKeepsChanging:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
@@ -60,7 +61,8 @@ class Server:
     get_metadata = get
 
     async def apply(self, kind: Kind, wanted: Object, *, status: bool = False, force: bool = True) -> Object:
-        """As server-side apply does."""
+        """As server-side apply does, in some time."""
+        await asyncio.sleep(0)
         return self._take("status" if status else "apply", kind, wanted)
 
     async def merge(self, kind: Kind, patch: Object, *, status: bool = False) -> Object:
@@ -69,6 +71,7 @@ class Server:
 
     async def create(self, kind: Kind, wanted: Object) -> Object:
         """As if nothing of the name were there."""
+        await asyncio.sleep(0)
         return self._take("create", kind, wanted)
 
     async def delete(self, kind: Kind, namespace: str | None, name: str, uid: str) -> None:
