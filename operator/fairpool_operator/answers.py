@@ -7,6 +7,7 @@ webhook that is away is about what was sent, for it is asked about some things o
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -23,8 +24,8 @@ from fairpool_operator.view import Object
 
 _STORAGE: Final = ("etcdserver:", "rpc error:")
 """How the words begin that come from where the server keeps everything."""
-_WEBHOOK: Final = "admission webhook "
-"""How the words begin with which a webhook denies something, by any status that it likes."""
+_DENIAL: Final = re.compile(r"admission webhook \"|.*\bValidatingAdmissionPolicy '", re.DOTALL)
+"""How a webhook, or a policy, denies something, by any status that it likes."""
 
 _MEANINGS: Final[Mapping[int, type[ClusterError]]] = {
     403: Forbidden,
@@ -41,8 +42,8 @@ def checked(method: str, path: str, status: int, text: bytes) -> Object:
         NotThere: 404.
         Conflict: 409.
         Forbidden: 403.
-        RejectedByServer: another 4xx, or a webhook's: what was sent can never be accepted as it is.
-        NotNow: 5xx in the API server's own words (of which a 504 has no kind), or a webhook's 429 or 5xx.
+        RejectedByServer: another 4xx, or by admission: what was sent can never be accepted as it is.
+        NotNow: 5xx in the API server's own words (of which a 504 has no kind), or admission's 429 or 5xx.
         ClusterUnavailable: no JSON, or what a proxy says; or 401, 408, 425, 429, 503 or etcd's words, which say nothing
             about what was sent.
     """
@@ -59,7 +60,7 @@ def checked(method: str, path: str, status: int, text: bytes) -> Object:
 
 
 def _meaning(status: int, words: str, *, is_servers: bool) -> type[ClusterError]:
-    if status != 403 and words.startswith(_WEBHOOK):
+    if status != 403 and _DENIAL.match(words):
         return NotNow if status == 429 or status >= 500 else RejectedByServer
     if status in _MEANINGS:
         return _MEANINGS[status]

@@ -16,8 +16,10 @@ class Outcome:
         problems: what the API server did not take.
         unwritten: the objects that are not as they are wanted.
         waits: the seconds after which to look again.
+        said: of whom a status was said, by uid.
     """
 
     problems: list[ClusterError] = field(default_factory=list)
     unwritten: list[Unwritten] = field(default_factory=list)
     waits: list[float] = field(default_factory=list)
+    said: list[str] = field(default_factory=list)

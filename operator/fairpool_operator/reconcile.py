@@ -98,6 +98,8 @@ class Reconciler:
             compiled = await self._decide(replace(view, unwritten=tuple(outcome.unwritten)), now)
         await self._sayer.say_all(compiled, changes(compiled, view), key, outcome)
         if outcome.problems:
+            if outcome.said and 0.0 in outcome.waits:
+                self._touched((key,))  # More is left to be said, and some of it was taken: that waits for no failure.
             raise outcome.problems[0]  # The waits are not told: whoever tries again does so within a minute.
         if _strangers(view) and not _is_gone(view):
             outcome.waits.append(_STRANGER_SECONDS)

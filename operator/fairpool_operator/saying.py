@@ -33,7 +33,9 @@ _AT_ONCE: Final = 8
 _HURRY_SECONDS: Final = 0.5
 """For how long statuses are said although the pool is to be looked at again, or the server does not take them."""
 _ENOUGH_SECONDS: Final = 5.0
-"""For how long a look says anything at most, once something was not taken."""
+"""After which a look begins to say nothing more."""
+_TELLING_SECONDS: Final = 2.0
+"""After which it tries no more of the Events that could not be told before."""
 _UNTOLD_SECONDS: Final = 30.0
 """After which an Event that could not be told is tried again."""
 
@@ -43,15 +45,15 @@ class _Memory:
     """What could not be said of a pool, over all looks at it.
 
     Attributes:
-        late: when a resource's status was not taken the last time, by uid.
-        untold: the Events that were not, by name, the longest untried first.
+        late: when a resource's status could not be said the last time, by uid.
+        untold: the Events that could not, by name, those of the namespace that is longest untried first.
     """
 
     late: dict[str, float] = field(default_factory=dict)
     untold: dict[str, Event] = field(default_factory=dict)
 
     def keep_only(self, compiled: Compiled, wanted: Changes) -> None:
-        """Forget what is not wanted any more, and what a condition does not say any more."""
+        """Forget what is not wanted any more, and what no condition is to say any more."""
         to_say = {each.metadata.uid for each in (wanted.pool_status, *wanted.tenant_statuses) if each}
         self.late = {uid: at for uid, at in self.late.items() if uid in to_say}
         if self.untold:
@@ -68,6 +70,12 @@ class _Memory:
                 if (each.metadata.uid, each.reason, each.metadata.generation) in said
             }
 
+    def keep(self, event: Event) -> None:
+        """It could not be told, nor could any other of its namespace: those of all others come first."""
+        self.untold[event.name] = event
+        last = {name: each for name, each in self.untold.items() if each.metadata.namespace == event.metadata.namespace}
+        self.untold = {name: each for name, each in self.untold.items() if name not in last} | last
+
 
 @dataclass(frozen=True, slots=True)
 class _Heard:
@@ -75,9 +83,6 @@ class _Heard:
 
     slow: set[str] = field(default_factory=set)
     mute: set[str] = field(default_factory=set)
-
-    def __bool__(self) -> bool:
-        return bool(self.slow or self.mute)
 
 
 class Sayer:
@@ -120,7 +125,8 @@ class Sayer:
     async def _say_on(
         self, compiled: Compiled, wanted: Changes, key: PoolKey, memory: _Memory, outcome: Outcome
     ) -> None:
-        now, heard, from_before = asyncio.get_running_loop().time, _Heard(), tuple(memory.untold.values())
+        now, heard = asyncio.get_running_loop().time, _Heard()
+        await self._tell_the_untold(memory, heard)
         events = defaultdict[str, list[Event]](list)
         for event in compiled.events:
             events[event.metadata.uid].append(event)
@@ -134,16 +140,21 @@ class Sayer:
                 for event in events.pop(said.metadata.uid, ()):
                     await self._tell(event, memory, heard)
                 await self._say(kind, said, memory, heard, outcome)
-                if (now() > hurry and self._is_due(key)) or (now() > enough and heard):
+                if now() > (hurry if self._is_due(key) else enough):
                     return
 
         await _together(say_some() for _ in range(_AT_ONCE))
         if next(left, None) is not None:
             outcome.waits.append(0.0)
-        for event in from_before:
-            if now() > enough and heard:
+
+    async def _tell_the_untold(self, memory: _Memory, heard: _Heard) -> None:
+        now = asyncio.get_running_loop().time
+        enough = now() + _TELLING_SECONDS
+        for event in tuple(memory.untold.values()):
+            if event.metadata.namespace not in heard.mute:
+                await self._tell(event, memory, heard)
+            if now() > enough:
                 return
-            await self._tell(event, memory, heard)
 
     async def _tell(self, event: Event, memory: _Memory, heard: _Heard) -> None:
         namespace = event.metadata.namespace
@@ -152,11 +163,11 @@ class Sayer:
             return
         try:
             await self._writer.tell(event)
-        except NotNow as problem:
+        except (ClusterUnavailable, NotNow) as problem:
+            # Events may be kept in a storage of their own. Whether the server is away, the next status will tell.
             log.warning("an Event has to be told later: %s", problem)
             heard.mute.add(namespace)
-            memory.untold.pop(event.name, None)
-            memory.untold[event.name] = event
+            memory.keep(event)
         else:
             memory.untold.pop(event.name, None)
 
@@ -164,26 +175,22 @@ class Sayer:
         """Write a status; one that cannot be written keeps none of the others back."""
         name, edition = (kind.name, said.metadata.namespace, said.metadata.name), edition_of(said)
         now = asyncio.get_running_loop().time()
+        memory.late[said.metadata.uid] = now
         if wait := self._contests.wait(name, edition, now):
             outcome.waits.append(wait)
             return
         try:
             with self._store.saying(said):
                 self._learn(kind.name, await self._writer.say(kind, said.body()))
-        except NotNow as problem:
+        except (Conflict, Forbidden, NotNow, NotThere, RejectedByServer) as problem:
             outcome.problems.append(problem)
-            memory.late[said.metadata.uid] = now
             # A pool's own status is one of a kind: nothing follows from it for its tenants' statuses.
-            if kind is TENANT_WEIGHT:
+            if isinstance(problem, NotNow) and kind is TENANT_WEIGHT:
                 heard.slow.add(said.metadata.namespace)
-        except ClusterUnavailable:
-            memory.late[said.metadata.uid] = now
-            raise
-        except (Conflict, Forbidden, NotThere, RejectedByServer) as problem:
-            outcome.problems.append(problem)
-        else:
-            memory.late.pop(said.metadata.uid, None)
-            self._contests.written(name, edition, now)
+            return
+        del memory.late[said.metadata.uid]
+        self._contests.written(name, edition, now)
+        outcome.said.append(said.metadata.uid)
 
 
 def _in_order(wanted: Changes, memory: _Memory) -> list[tuple[Kind, Said]]:

@@ -188,6 +188,7 @@ async def test_a_removal_that_is_broken_off_twice_is_an_answer_too(server, tmp_p
 
 
 FAILURE = {"kind": "Status", "status": "Failure"}
+POLICY = "ValidatingAdmissionPolicy 'p' with binding 'b' denied request: not today"
 DENIAL = {**FAILURE, "message": 'admission webhook "a.example.com" denied the request: not today'}
 
 
@@ -201,6 +202,7 @@ DENIAL = {**FAILURE, "message": 'admission webhook "a.example.com" denied the re
         (429, {**FAILURE, "message": "too many requests"}, ClusterUnavailable),
         (429, b"Too many requests, please try again later.", ClusterUnavailable),
         (500, {**FAILURE, "message": "rpc error: code = Unavailable"}, ClusterUnavailable),
+        (401, {**FAILURE, "message": f'secrets "a" is forbidden: {POLICY}'}, RejectedByServer),
         (503, DENIAL, NotNow),
         (429, DENIAL, NotNow),
         (409, DENIAL, RejectedByServer),

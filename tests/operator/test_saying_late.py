@@ -8,7 +8,7 @@ from support.reconciling import Server, looking, looks_at
 from support.resources import fair_pool, tenant_weight
 
 from fairpool_operator import saying
-from fairpool_operator.errors import ClusterUnavailable, NotNow
+from fairpool_operator.errors import ClusterUnavailable, Forbidden, NotNow
 
 POOL = {"name": "llama", "namespace": "inference"}
 EVERYBODY = {"namespaces": {"from": "All"}}
@@ -23,16 +23,17 @@ class Hanging(Server):
         super().__init__(*resources)
         self.hangs = lambda name: False
         self.mute = set()
+        self.answer = AWAY
 
     async def create(self, kind, wanted):
         if wanted["metadata"]["namespace"] in self.mute:
             self.sent.append(("create", kind.name, wanted["metadata"]["name"], None))
-            raise AWAY
+            raise self.answer
         return await super().create(kind, wanted)
 
     def _try(self, kind, verb, name):
         if verb == "status" and self.hangs(name):
-            raise AWAY
+            raise self.answer
         super()._try(kind, verb, name)
 
     def said(self):
@@ -56,7 +57,7 @@ def look(server):
     async def looks(*edits):
         try:
             return await look(*edits)
-        except NotNow:
+        except (Forbidden, NotNow):
             return list(server.sent)
 
     return looks
@@ -96,8 +97,10 @@ class TestStatusesThatAreNotTaken:
         await look(*of_many)
         assert 1 <= len(tried(server, "hung")) <= 8
 
+    @pytest.mark.parametrize("answer", [AWAY, Forbidden("PATCH: 403", "no")], ids=["away", "forbidden"])
     @pytest.mark.parametrize("hanging", [1, 16, 30])
-    async def test_are_tried_after_those_that_have_waited_longer(self, server, look, at_the_end, hanging):
+    async def test_are_tried_after_those_that_have_waited_longer(self, server, look, at_the_end, hanging, answer):
+        server.answer = answer
         server.hangs = lambda name: name.startswith("a-")
         tenants = [f"a-{number:02}" for number in range(hanging)] + [f"t{number:02}" for number in range(MANY)]
         looks = 0
@@ -117,6 +120,33 @@ class TestStatusesThatAreNotTaken:
         tenants = {f"t{number}" for number in range(MANY)}
         await look(*(tenant_weight(name) for name in tenants))
         assert server.said() == tenants
+
+    async def test_have_others_said_soon_that_are_left(self, server, at_the_end):
+        server.hangs = lambda name: name == "llama"
+        for number in range(MANY):
+            server.keep(tenant_weight(f"t{number}"))
+        _, reconciler = looking(server)
+        with pytest.raises(NotNow):
+            await reconciler.reconcile(LLAMA)
+        due = []
+        reconciler._touched = due.extend
+        with pytest.raises(NotNow):
+            await reconciler.reconcile(LLAMA)
+        assert due == [LLAMA]
+        assert 0 < len(server.said()) < MANY
+
+    async def test_are_no_reason_to_look_again_at_once_where_nothing_else_is(self, server, at_the_end):
+        server.hangs = lambda name: True
+        for number in range(MANY):
+            server.keep(tenant_weight(f"t{number}"))
+        _, reconciler = looking(server)
+        with pytest.raises(NotNow):
+            await reconciler.reconcile(LLAMA)
+        due = []
+        reconciler._touched = due.extend
+        with pytest.raises(NotNow):
+            await reconciler.reconcile(LLAMA)
+        assert due == []
 
     async def test_are_forgotten_with_what_is_gone(self, server):
         server.hangs = lambda name: True
@@ -155,6 +185,27 @@ class TestEventsThatAreNotTaken:
         assert len([name for name in server.told() if name in {"o", "p"}]) >= 1
         await look()
         assert len([name for name in server.told() if name in self.TWICE]) == 1
+
+    async def test_are_in_no_ones_way_where_they_have_a_storage_of_their_own_that_is_away(self, server, look):
+        server.mute, server.answer = {"guests"}, ClusterUnavailable("POST: rpc error: code = Unavailable")
+        await look(*guests(*self.TWICE, tenantName="guests/same"), tenant_weight("t"))
+        assert server.said() == {*self.TWICE, "t"}
+        server.mute = set()
+        await look()
+        assert len(server.told()) == len(self.TWICE) - 1
+
+    async def test_do_not_keep_those_of_other_namespaces_waiting(self, server, look, monkeypatch):
+        monkeypatch.setattr(saying, "_TELLING_SECONDS", -1.0)
+        server.mute = {"guests", "others"}
+        others = [tenant_weight(n, namespace="others", poolRef=POOL, tenantName="others/same") for n in ("o", "p")]
+        await look(*guests(*self.TWICE, tenantName="guests/same"), *others)
+        server.mute = {"guests"}
+        told = []
+        for _ in range(2):
+            await look()
+            assert len(server.told()) == 1
+            told += server.told()
+        assert [name for name in told if name in {"o", "p"}]
 
     async def test_are_told_once_they_are_taken_and_not_again(self, server, look):
         server.mute = {"guests"}
