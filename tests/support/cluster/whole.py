@@ -64,7 +64,8 @@ class PoolGateway(Server):
         (container,) = deployment["spec"]["template"]["spec"]["containers"]
         fields = {"metadata.name": metadata["name"], "metadata.uid": metadata["uid"]}
         environment = [
-            f"{each['name']}={fields[each['valueFrom']['fieldRef']['fieldPath']]}" for each in container["env"]
+            f"{each['name']}={each.get('value') or fields[each['valueFrom']['fieldRef']['fieldPath']]}"
+            for each in container["env"]
         ]
         (program,) = container["command"]
         self.decisions = directory / f"{metadata['name']}.decisions"
