@@ -17,7 +17,7 @@ alone.images = lambda: []
 sys.exit(alone.main(sys.argv[1:]))
 """
 TESTS = """
-import signal, subprocess, time, pytest
+import signal, subprocess, threading, pytest
 
 @pytest.fixture
 def node():
@@ -27,12 +27,12 @@ def node():
 
 def test_that_is_interrupted(node):
     print("begun", flush=True)
-    time.sleep(1000)
+    threading.Event().wait()
 
 def test_that_does_not_heed_it(node):
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     print("begun", flush=True)
-    time.sleep(1000)
+    threading.Event().wait()
 """
 ROOT = Path(__file__).parents[2]
 AS_ROOT = () if os.geteuid() == 0 else ("unshare", "--user", "--map-root-user")
