@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from support.compiling import LLAMA
-from support.reconciling import Server, looking, looks_at
+from support.reconciling import looking
 from support.resources import fair_pool, metadata, tenant_weight
 
 from fairpool_operator import saying
@@ -29,16 +29,6 @@ TAKEN_OUT = {
         ("Deployment", "template", "spec", "nodeSelector"),
     ),
 }
-
-
-@pytest.fixture
-def server():
-    return Server(fair_pool(gateway={"networkPolicy": {}}), tenant_weight())
-
-
-@pytest.fixture
-def look(server):
-    return looks_at(server)
 
 
 class TestWhatIsWritten:

@@ -3,22 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from support.reconciling import Server, looks_at
 from support.resources import fair_pool, tenant_weight
 
 from fairpool_operator.contests import AT_ONCE
 from fairpool_operator.errors import Conflict, Forbidden, NotNow, NotThere, RejectedByServer
 from fairpool_operator.view import OWNED_KINDS
-
-
-@pytest.fixture
-def server():
-    return Server(fair_pool(gateway={"networkPolicy": {}}), tenant_weight())
-
-
-@pytest.fixture
-def look(server):
-    return looks_at(server)
 
 
 class TestWhatIsRefused:
