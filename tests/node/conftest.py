@@ -4,11 +4,12 @@ import asyncio
 
 import pytest
 from support.cluster.build import kubernetes
-from support.cluster.client import running_client
+from support.cluster.client import CONFIG_MAP, running_client
 from support.cluster.kubectl import Kubectl
 from support.cluster.namespaces import new_namespace
+from support.cluster.waiting import eventually
 from support.node.alone import inside, made_before
-from support.node.asking import first_answer
+from support.node.asking import PATIENCE, first_answer
 from support.node.groups import weighing
 from support.node.installation import install
 from support.node.node import Node
@@ -57,8 +58,12 @@ async def admin(node):
 
 @pytest.fixture
 async def namespace(admin):
-    """The name of the test's own namespace, which takes only pods without rights."""
+    """The name of the test's own namespace, which takes only pods without rights.
+
+    Its authority's certificate is there: the kubelet looks for it ever more rarely where a pod came before it.
+    """
     async with new_namespace(admin, labels=RESTRICTED) as name:
+        await eventually(admin, CONFIG_MAP, "kube-root-ca.crt", name, bool, PATIENCE)
         yield name
 
 

@@ -9,6 +9,7 @@ from support.cluster.namespaces import remove_namespace
 from support.cluster.resources import says
 from support.cluster.waiting import eventually
 from support.commands import ELSEWHERE, all_commands
+from support.node.asking import PATIENCE
 from support.node.load import client_of, question
 from support.node.pools import POOL
 from support.pages import ROOT
@@ -42,7 +43,7 @@ async def tried(installed, kubectl, admin):
 
 
 async def test_the_pool_of_the_overlay_for_kind_answers_both_tenants(tried, admin):
-    await eventually(admin, FAIR_POOL, "sim", "try", says("EndpointsAvailable", "True"), within=90)
+    await eventually(admin, FAIR_POOL, "sim", "try", says("EndpointsAvailable", "True"), within=PATIENCE)
     service = await eventually(admin, SERVICE, "sim-fairpool", "try", lambda _: True)
     for key in ("search", "batch"):
         async with client_of(f"http://{service['spec']['clusterIP']}/v1", key) as client:

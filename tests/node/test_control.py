@@ -10,7 +10,7 @@ from support.cluster.client import DEPLOYMENT, FAIR_POOL, POD, ROLE, ROLE_BINDIN
 from support.cluster.resources import by_secret, key_secret
 from support.cluster.waiting import eventually_all, gone
 from support.cluster.whole import new_key
-from support.node.asking import until
+from support.node.asking import PATIENCE, until
 from support.node.installation import NAMESPACE, OPERATOR, rolled_out
 from support.node.load import CLIENTS, client_of, load_on, question
 from support.node.pools import GATEWAY, OWNED, POOL
@@ -20,9 +20,6 @@ NOBODY_THERE = {"ConnectError after 0 events", "ConnectTimeout after 0 events"}
 
 AWAY = 30.0
 """Seconds for which the API server is away."""
-
-OTHERS = 180.0
-"""Seconds after which Kubernetes' own controllers, its scheduler and kubelet are surely back too."""
 
 
 async def is_good(url, key):
@@ -72,7 +69,7 @@ class TestTheApiServer:
             await serving.counts_by(search=9)
             tell(f"API server back, an edit in force {time.monotonic() - began:.1f} s later")
             await serving.scale(3)
-            await serving.reports(endpointsReady=3, within=OTHERS)
+            await serving.reports(endpointsReady=3)
             tell(f"and one more engine, for which all of Kubernetes is needed, {time.monotonic() - began:.1f} s later")
             await load.answers(20)
         tell(f"the API server away for {AWAY:g} s: {load.account}")
@@ -147,7 +144,7 @@ class TestThePool:
             deleted = time.monotonic()
             await kubectl("delete", "fairpool", POOL, "-n", serving.namespace)
             for kind in (SERVICE_ACCOUNT, ROLE, ROLE_BINDING, SERVICE, DEPLOYMENT):
-                await gone(admin, kind, OWNED, serving.namespace)
+                await gone(admin, kind, OWNED, serving.namespace, PATIENCE)
             rest = [event async for event in events]
             assert rest[-1].choices[0].finish_reason == "length"
             await load.until(lambda account: len(account.lost) >= len(serving.keys) * CLIENTS)
@@ -157,7 +154,7 @@ class TestThePool:
         assert not [end for end in before if end.reason or end.lost]
         assert set(load.account.refused) <= {"503 draining"}
         assert {lost.partition(":")[0] for lost in load.account.lost} <= NOBODY_THERE
-        await gone(admin, SECRET, f"{OWNED}-config", serving.namespace)
+        await gone(admin, SECRET, f"{OWNED}-config", serving.namespace, PATIENCE)
         await gone(admin, FAIR_POOL, POOL, serving.namespace)
         nothing = lambda found: not found  # noqa: E731 - a word
-        await eventually_all(admin, POD, serving.namespace, nothing, 90, labelSelector=GATEWAY)
+        await eventually_all(admin, POD, serving.namespace, nothing, PATIENCE, labelSelector=GATEWAY)

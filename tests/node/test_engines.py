@@ -8,7 +8,7 @@ from support.cluster.client import POD
 from support.cluster.process import frozen
 from support.cluster.waiting import gone
 from support.node import engines
-from support.node.asking import until
+from support.node.asking import PATIENCE, until
 from support.node.load import load_on
 from support.node.pools import SLOTS
 
@@ -63,7 +63,7 @@ class TestEngines:
             await kubectl("rollout", "restart", "deployment/engine", "-n", serving.namespace)
             await kubectl("rollout", "status", "deployment/engine", "-n", serving.namespace, "--timeout=120s")
             for name in before:
-                await gone(serving.admin, POD, name, serving.namespace, within=90)
+                await gone(serving.admin, POD, name, serving.namespace, within=PATIENCE)
             await load.answers(40)
         tell(f"engines rolled out: {load.account}")
         assert load.account.lost == []

@@ -8,6 +8,7 @@ import signal
 import pytest
 from support.cluster.client import DEPLOYMENT, POD
 from support.cluster.waiting import eventually, gone
+from support.node.asking import PATIENCE
 from support.node.images import NEXT_RELEASE
 from support.node.installation import TAG, upgrade
 from support.node.load import load_on
@@ -39,9 +40,9 @@ async def runs(pool, tag, *, option=False):
         (container,) = deployment["spec"]["template"]["spec"]["containers"]
         return (container["image"], OPTION in container["args"]) == (f"fairpool:{tag}", option)
 
-    await eventually(pool.admin, DEPLOYMENT, OWNED, pool.namespace, so, within=90)
+    await eventually(pool.admin, DEPLOYMENT, OWNED, pool.namespace, so, within=PATIENCE)
     await pool.available()
-    (pod,) = await pool.gateways(lambda found: len(found) == 1, within=120)
+    (pod,) = await pool.gateways(lambda found: len(found) == 1)
     return pod
 
 
@@ -60,7 +61,7 @@ class TestTheGatewaysPod:
         async with load_on(await serving.url(), serving.keys.values()) as load:
             await load.answers(20)
             await evict(admin, pod)
-            await gone(admin, POD, pod["metadata"]["name"], serving.namespace, within=120)
+            await gone(admin, POD, pod["metadata"]["name"], serving.namespace, within=PATIENCE)
             await load.answers(40)
         tell(f"the gateway's pod evicted: {load.account}")
         assert load.account.lost == []

@@ -71,7 +71,7 @@ async def shares_while_all_wait(pool, clients, counts):
     async def all_wait():
         return await waiting(pool) == counts
 
-    await until(all_wait, within=120)
+    await until(all_wait)
     await drain(pool, all_engines=False)
     after = before
     async with asyncio.timeout(120):

@@ -9,7 +9,9 @@ from typing import Final, TypeVar
 import openai
 from support.node.load import client_of, question
 
-PATIENCE: Final = 60.0
+PATIENCE: Final = 180.0
+"""Seconds after which each of Kubernetes' controllers has surely found back to an API server that was away."""
+
 _AGAIN: Final = 0.02
 
 Found = TypeVar("Found")
@@ -23,7 +25,7 @@ async def until(ask: Callable[[], Awaitable[Found]], within: float = PATIENCE) -
     return found
 
 
-async def first_answer(url: str, key: str, within: float = 2 * PATIENCE) -> str:
+async def first_answer(url: str, key: str, within: float = PATIENCE) -> str:
     """Ask as a tenant until there is an answer; returns its text."""
     async with client_of(url, key) as client:
 

@@ -15,7 +15,7 @@ from support.cluster.resources import says
 from support.cluster.waiting import eventually, eventually_all
 from support.cluster.whole import new_key, tenant_with_key
 from support.node import engines
-from support.node.asking import until
+from support.node.asking import PATIENCE, until
 
 POOL: Final = "sim"
 OWNED: Final = f"{POOL}-fairpool"
@@ -68,7 +68,7 @@ class Pool:
         """Have so many engines, and wait for no more than the API server."""
         await self.kubectl("scale", "deployment", engines.NAME, f"--replicas={replicas}", "-n", self.namespace)
 
-    async def reports(self, within: float = 60.0, **figures: int) -> Document:
+    async def reports(self, within: float = PATIENCE, **figures: int) -> Document:
         """Wait until the pool's gateway reports this, such as `endpointsReady=2`."""
 
         def so(pool: Document) -> bool:
@@ -86,11 +86,11 @@ class Pool:
 
         await until(so)
 
-    async def ready(self, within: float = 60.0) -> Document:
+    async def ready(self, within: float = PATIENCE) -> Document:
         """Wait until the pool is Ready."""
         return await eventually(self.admin, FAIR_POOL, POOL, self.namespace, says("Ready", "True"), within)
 
-    async def gateways(self, condition: Any = bool, within: float = 60.0) -> list[Document]:
+    async def gateways(self, condition: Any = bool, within: float = PATIENCE) -> list[Document]:
         """The gateway's pods, once they are so."""
         found = await eventually_all(self.admin, POD, self.namespace, condition, within, labelSelector=GATEWAY)
         return list(found.values())
@@ -102,7 +102,7 @@ class Pool:
             answer = await http.get(f"http://{pod['status']['podIP']}:{ADMIN_PORT}/{path}")
             return answer.raise_for_status().json()
 
-    async def available(self, within: float = 90.0) -> Document:
+    async def available(self, within: float = PATIENCE) -> Document:
         """Wait until the gateway's Deployment is rolled out."""
 
         def so(deployment: Document) -> bool:
