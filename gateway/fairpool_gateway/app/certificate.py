@@ -10,13 +10,31 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import re
 import ssl
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
 from fairpool_gateway.errors import CannotStart
 
 READ_EVERY = 1.0
 """Seconds between looks at the files."""
+
+_BEGINNING: Final = re.compile(rb"-----BEGIN ((?:X509 |TRUSTED )?CERTIFICATE)-----")
+_TRUSTED: Final = b"TRUSTED CERTIFICATE"
+"""OpenSSL's own form, with what to trust it for; of those behind the first it passes over them in silence."""
+_NOT_ITS_KEY: Final = "{key} is not the key of the certificate in {certificate}: give the two that were made together"
+_TOO_SHORT: Final = "{certificate} is for a key that is too short, or signed by one: RSA needs 2048 bits, make it anew"
+_REFUSALS: Final[Mapping[str | None, str]] = {
+    "KEY_VALUES_MISMATCH": _NOT_ITS_KEY,
+    "NO_CERTIFICATE_ASSIGNED": _NOT_ITS_KEY,  # which is what it says where not even the kinds of key are the same
+    "UNKNOWN_CERTIFICATE_TYPE": "{key} or {certificate} is for a kind of key that TLS does not take: make both anew",
+    "EE_KEY_TOO_SMALL": _TOO_SHORT,
+    "CA_KEY_TOO_SMALL": _TOO_SHORT,
+    "CA_MD_TOO_WEAK": "{certificate} is signed with a hash that is too weak: have it signed anew, with SHA-256",
+}
+"""What OpenSSL's words for a refused pair come to."""
 
 log = logging.getLogger(__name__)
 
@@ -78,6 +96,11 @@ class Certificate:
             raise CannotStart(f"{self._certificate} {certificate}")
         if isinstance(key, str):
             raise CannotStart(f"{self._key} {key}")
+        if _TRUSTED in _BEGINNING.findall(certificate)[1:]:
+            raise CannotStart(
+                f"{self._certificate} holds a TRUSTED CERTIFICATE behind the first, which would not be sent: "
+                "put there what openssl x509 -in FILE prints of it"
+            )
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         context.set_alpn_protocols(["http/1.1"])
@@ -92,13 +115,13 @@ class Certificate:
         raise CannotStart(f"{self._key} is encrypted: give it without a password")
 
     def _in_words(self, error: OSError, certificate: bytes, key: bytes) -> str:
-        if b"-----BEGIN CERTIFICATE-----" not in certificate:
+        if not _BEGINNING.search(certificate):
             return f"{self._certificate} holds no certificate in PEM"
         if b"PRIVATE KEY-----" not in key:
             return f"{self._key} holds no private key in PEM"
         reason = error.reason if isinstance(error, ssl.SSLError) else error.strerror
-        if reason == "KEY_VALUES_MISMATCH":
-            return f"{self._key} is not the key of the certificate in {self._certificate}"
+        if reason in _REFUSALS:
+            return _REFUSALS[reason].format(key=self._key, certificate=self._certificate)
         if not _is_whole(certificate):
             return f"{self._certificate} holds a certificate that is broken, or cut off"
         if reason is None:
@@ -108,8 +131,9 @@ class Certificate:
 
 def _is_whole(certificates: bytes) -> bool:
     """Whether each can be decoded, which OpenSSL does not tell of a pair that it refuses."""
+    text = certificates.replace(_TRUSTED, b"CERTIFICATE").decode("ascii", "ignore")
     try:
-        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=certificates.decode("ascii", "ignore"))
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=text)
     except ssl.SSLError:
         return False
     return True

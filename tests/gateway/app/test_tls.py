@@ -8,25 +8,16 @@ from dataclasses import replace
 import httpx
 import openai
 import pytest
-from cryptography.hazmat.primitives.serialization import (
-    BestAvailableEncryption,
-    Encoding,
-    PrivateFormat,
-    load_pem_private_key,
-)
 from support.certificates import NAME, Authority
 from support.engine import running_engine
 from support.files import WAYS, in_place
 from support.gateway import running_gateway
 from support.scripted_endpoint import PATIENCE, ScriptedEndpoint, until
+from support.secured_gateway import HOST, handshake, of, pair, secured_gateway
 from support.tenant import QUESTION, pool_over, request_bytes, tenant
 
 from fairpool_gateway.app import certificate as certificate_module
 from fairpool_gateway.app import listener
-from fairpool_gateway.app.certificate import Certificate
-from fairpool_gateway.errors import CannotStart
-
-HOST = "127.0.0.1"
 
 
 @pytest.fixture
@@ -37,25 +28,6 @@ def authority(tmp_path):
 @pytest.fixture
 def volume(tmp_path):
     return tmp_path / "volume"
-
-
-def pair(authority, *names):
-    """What a certificate's files hold."""
-    made = authority.sign(*(names or (HOST,)))
-    return {
-        "tls.crt": b"".join(each.bytes() for each in made.cert_chain_pems),
-        "tls.key": made.private_key_pem.bytes(),
-    }
-
-
-def of(volume):
-    return Certificate(volume / "tls.crt", volume / "tls.key")
-
-
-@contextlib.asynccontextmanager
-async def secured_gateway(certificate, *endpoints, **fields):
-    async with running_gateway(pool_over(*endpoints, **fields), certificate=certificate) as gateway:
-        yield gateway
 
 
 @contextlib.asynccontextmanager
@@ -70,15 +42,6 @@ async def trusting(gateway, context, name="a", **options):
 
 async def ask(client, **extra):
     return await client.chat.completions.create(**QUESTION, **extra)
-
-
-async def handshake(gateway, context, name=None):
-    """Connect once; returns what was agreed on, and the gateway's certificate."""
-    async with asyncio.timeout(PATIENCE):
-        _, writer = await asyncio.open_connection(HOST, gateway.port, ssl=context, server_hostname=name or HOST)
-    agreed = writer.get_extra_info("ssl_object")
-    writer.transport.abort()
-    return agreed, agreed.getpeercert(binary_form=True)
 
 
 class TestForTenants:
@@ -252,85 +215,6 @@ class TestANewCertificate:
         async with secured_gateway(certificate) as gateway:
             _, shown = await handshake(gateway, authority.trusted())
             assert shown == ssl.PEM_cert_to_DER_cert(new["tls.crt"].decode())
-
-
-def encrypted(key):
-    loaded = load_pem_private_key(key, None)
-    return loaded.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"secret"))
-
-
-DAMAGE = {
-    "another's key": (
-        lambda authority, _: {"tls.key": pair(authority)["tls.key"]},
-        "{key} is not the key of the certificate in {crt}",
-    ),
-    "no certificate": (lambda *_: {"tls.crt": b"what is this?"}, "{crt} holds no certificate in PEM"),
-    "no key": (lambda *_: {"tls.key": b""}, "{key} holds no private key in PEM"),
-    "half a certificate": (
-        lambda _, good: {"tls.crt": good["tls.crt"][:200]},
-        "{crt} holds a certificate that is broken, or cut off",
-    ),
-    "half a certificate behind a whole one": (
-        lambda _, good: {"tls.crt": good["tls.crt"] + good["tls.crt"][:200]},
-        "{crt} holds a certificate that is broken, or cut off",
-    ),
-    "half a key": (
-        lambda _, good: {"tls.key": good["tls.key"][:100]},
-        "{key} holds a private key that is broken, or cut off",
-    ),
-    "an encrypted key": (
-        lambda _, good: {"tls.key": encrypted(good["tls.key"])},
-        "{key} is encrypted: give it without a password",
-    ),
-}
-
-
-@pytest.mark.parametrize(("damage", "problem"), DAMAGE.values(), ids=DAMAGE)
-class TestAPairThatCannotBeUsed:
-    async def test_leaves_the_last_good_one_in_force_and_is_told_until_a_good_one_comes(
-        self, authority, volume, caplog, damage, problem
-    ):
-        good = pair(authority)
-        in_place(volume, good)
-        certificate = of(volume)
-        async with secured_gateway(certificate) as gateway:
-            _, shown = await handshake(gateway, authority.trusted())
-            in_place(volume, damage(authority, good))
-            for _ in range(3):
-                certificate.look()
-            assert (await handshake(gateway, authority.trusted()))[1] == shown
-            told = problem.format(key=volume / "tls.key", crt=volume / "tls.crt")
-            (said,) = caplog.messages
-            assert said.startswith(f"the last good certificate stays in force: {told}")
-            ready = await gateway.admin("/readyz")
-            assert ready.status_code == 200
-            assert ready.json()["certificate"].startswith(f"the last good one stays in force: {told}")
-            in_place(volume, good)
-            for _ in range(2):
-                certificate.look()
-            assert "certificate" not in (await gateway.admin("/readyz")).json()
-
-    async def test_is_said_in_words_at_the_start(self, authority, volume, damage, problem):
-        good = pair(authority)
-        in_place(volume, {**good, **damage(authority, good)})
-        with pytest.raises(CannotStart) as refused:
-            of(volume)
-        assert str(refused.value).startswith(problem.format(key=volume / "tls.key", crt=volume / "tls.crt"))
-
-
-class TestFilesThatAreNotThere:
-    def test_are_named_at_the_start(self, authority, volume):
-        in_place(volume, {"tls.crt": pair(authority)["tls.crt"]})
-        with pytest.raises(CannotStart, match=r"tls\.key cannot be read: No such file or directory"):
-            of(volume)
-
-    def test_leave_the_last_good_one_in_force_later(self, authority, volume):
-        in_place(volume, pair(authority))
-        certificate = of(volume)
-        (volume / "tls.crt").unlink()
-        for _ in range(2):
-            certificate.look()
-        assert certificate.problem == f"{volume / 'tls.crt'} cannot be read: No such file or directory"
 
 
 class TestToEngines:

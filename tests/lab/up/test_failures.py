@@ -101,7 +101,7 @@ def test_a_new_pool_is_tried_until_its_port_is_free_and_its_gateway_starts(runni
 def test_a_pool_that_serves_goes_on_while_its_new_certificate_is_anothers(running, edit):
     over_tls = pool(gateway={"tls": {"certificateRef": {"name": "pair"}}})
     so_far = edit(over_tls, weight("search"), unfit())
-    not_its_key = r"\S+/tls.key is not the key of the certificate in \S+/tls.crt$"
+    not_its_key = r"\S+/tls.key is not the key of the certificate in \S+/tls.crt: give the two that were made together$"
     running.says(rf"{FAILED}\S+:\d+: the certificate that spec.gateway.tls names .*: {not_its_key}", after=so_far)
     assert answers(running.url())
     edit(over_tls, weight("search"), certificate(trustme.CA().issue_cert("127.0.0.1")))
