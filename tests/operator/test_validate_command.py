@@ -75,6 +75,11 @@ class TestText:
         assert found.startswith("team/tenant.yml:5: warning: TenantWeight inference/search: spec.poolRef: FairPool ")
         assert summary == "2 resources in 2 files: 0 errors, 1 warning"
 
+    def test_names_a_namespace_without_one(self, repository, capsys):
+        (repository / "pool.yaml").write_text("{apiVersion: v1, kind: Namespace, metadata: {name: team}}\n---\n" * 2)
+        found = ran(capsys, "-f", "pool.yaml")[1][0]
+        assert found.startswith("pool.yaml:3: warning: Namespace team: is at pool.yaml:1 too")
+
     def test_of_what_is_no_resource_names_file_and_line(self, repository, capsys):
         (repository / "pool.yaml").write_text("a: [\n")
         status, (found, *_) = ran(capsys, "-f", "pool.yaml")

@@ -166,6 +166,17 @@ class TestAResource:
         assert told(found, Severity.WARNING) == []
         assert [each.path for each in found.findings] == ["spec.tenantName"]
 
+    def test_whose_name_the_server_makes_is_never_another_that_has_its_name(self):
+        named = tenant_weight("default", "search-00001", tenantName="a")
+        unnamed = {**tenant_weight("default", tenantName="b"), "metadata": {"generateName": "search-"}}
+        assert report(fair_pool("default"), named, unnamed).findings == ()
+        assert report(fair_pool("default"), unnamed, named).findings == ()
+
+    @pytest.mark.parametrize("resource", [secret(stringData={"api-key": "sk"}), secret(labels={}), TEAM])
+    def test_of_another_kind_whose_name_the_server_makes_is_there_once_each_time(self, resource):
+        unnamed = {**resource, "metadata": {**resource["metadata"], "name": "", "generateName": "search-"}}
+        assert report(unnamed, unnamed, {**resource, "metadata": {"name": "search-00000"}}).findings == ()
+
     def test_without_a_namespace_is_in_the_one_that_was_asked_for(self):
         text = "apiVersion: fairpool.dev/v1alpha1\nkind: TenantWeight\nmetadata: {name: a}\nspec: {weight: 0}\n"
         found = report(text=text, namespace="inference")
@@ -204,6 +215,13 @@ class TestAResource:
     def test_of_nearly_a_kind_that_is_read_is_told(self, what, said):
         found = report({**what, "metadata": {"name": "a"}})
         assert [(each.severity, each.message) for each in found.findings] == [(Severity.ERROR, said)]
+
+    @pytest.mark.parametrize("version", ["v1", "apps/v1"])
+    @pytest.mark.parametrize("kind", ["Namespace", "Namspace"])
+    def test_that_is_or_was_to_be_a_namespace_is_in_none(self, version, kind):
+        namespace = {"apiVersion": version, "kind": kind, "metadata": {"name": "team"}}
+        found = report(namespace, namespace)
+        assert {(each.namespace, each.name) for each in found.findings} == {("", "team")}
 
     @pytest.mark.parametrize(
         ("version", "kind"),

@@ -119,7 +119,8 @@ def _severity(finding: Finding) -> str:
 
 
 def _resource(finding: Finding) -> str:
-    return finding.kind and f"{finding.kind} {finding.namespace}/{finding.name}"
+    name = f"{finding.namespace}/{finding.name}" if finding.namespace else finding.name
+    return finding.kind and f"{finding.kind} {name}"
 
 
 def _number(count: int, of: str) -> str:

@@ -15,7 +15,7 @@ from fairpool_operator.errors import NotAllowed, PoolNotFound, SecretNotFound
 from fairpool_operator.manifests import Document, Manifests, Steps
 from fairpool_operator.validate.causes import rendered
 from fairpool_operator.validate.findings import Finding, Report, Severity
-from fairpool_operator.validate.kinds import is_ours, mistake
+from fairpool_operator.validate.kinds import is_in_a_namespace, is_ours, mistake
 from fairpool_operator.validate.metadata import name_of
 from fairpool_operator.validate.server import check
 from fairpool_operator.validate.surroundings import Surroundings
@@ -37,12 +37,14 @@ class _Validation:
         self._found: list[Finding] = []
         self._documents: dict[_Known, Document] = {}
         self._refused_secrets: set[_Known] = set()
+        self._named: set[_Known] = set()
         self._generated = 0
 
     def report(self, manifests: Manifests, now: datetime) -> Report:
         self._found += [
             Finding(each.file, each.line, Severity.ERROR, "", "", "", "", each.message) for each in manifests.problems
         ]
+        self._named = {_known(each.kind, self._with_namespace(each.object)) for each in manifests.documents}
         others = 0
         for document in manifests.documents:
             others += not is_ours(document)
@@ -63,14 +65,13 @@ class _Validation:
     def _other(self, document: Document) -> None:
         if (document.api_version, document.kind) == ("v1", "Secret"):
             secret = self._with_namespace(document.object)
-            known = _known("Secret", secret)
             for cause in self._around.add_secret(secret):
                 self._tell(document, Severity.ERROR, cause.path, cause.message, cause.place)
-                self._refused_secrets.add(known)
-            self._once(document, known)
+                self._refused_secrets.add(_known("Secret", secret))
+            self._once(document, secret)
         elif (document.api_version, document.kind) == ("v1", "Namespace"):
             self._around.add_namespace(document.object)
-            self._once(document, ("Namespace", "", _known("Namespace", document.object)[2]))
+            self._once(document, document.object)
 
     def _resource(self, document: Document) -> None:
         resource = self._with_namespace(document.object)
@@ -81,15 +82,25 @@ class _Validation:
             if document.kind == "FairPool":
                 self._around.unusable_pools.add(PoolKey(*_known(document.kind, resource)[1:]))
             return
-        if not resource["metadata"].get("name"):
-            self._generated += 1
-            stored["metadata"]["name"] = name_of(resource["metadata"], self._generated)
-        self._once(document, _known(document.kind, stored))
+        if not _is_named(resource):
+            stored["metadata"]["name"] = self._new_name(document.kind, resource)
+        self._once(document, stored)
         self._around.add(stored)
 
-    def _once(self, document: Document, known: _Known) -> None:
-        """Know where a resource is, and tell of one that is somewhere else too."""
-        if known in self._documents and known[2]:
+    def _new_name(self, kind: str, resource: Mapping[str, Any]) -> str:
+        """A name such as the server would make for one that leaves it to it: nothing in the files is called so."""
+        while True:
+            self._generated += 1
+            name = name_of(resource["metadata"], self._generated)
+            if (kind, resource["metadata"]["namespace"], name) not in self._named:
+                return name
+
+    def _once(self, document: Document, resource: Mapping[str, Any]) -> None:
+        """Know where a resource is, and tell of one that is elsewhere too, under a name of its own."""
+        if not _is_named(resource):
+            return
+        known = _known(document.kind, resource)
+        if known in self._documents:
             before = self._documents[known]
             place = f"{before.file}:{before.line()}"
             self._tell(document, Severity.WARNING, (), f"is at {place} too: whichever is applied last counts")
@@ -158,7 +169,12 @@ def _known(kind: str, resource: Mapping[str, Any]) -> _Known:
     metadata = resource.get("metadata")
     fields = metadata if isinstance(metadata, dict) else {}
     name = name_of(fields) if all(isinstance(fields.get(each, ""), str) for each in ("name", "generateName")) else ""
-    return kind, str(fields.get("namespace") or ""), name
+    return kind, str(fields.get("namespace") or "") if is_in_a_namespace(kind) else "", name
+
+
+def _is_named(resource: Mapping[str, Any]) -> bool:
+    metadata = resource.get("metadata")
+    return isinstance(metadata, dict) and bool(metadata.get("name"))
 
 
 def _selects_namespaces(view: View) -> bool:

@@ -41,9 +41,16 @@ def mistake(document: Document) -> tuple[Steps, str] | None:
     return (field,), f"{what}: {has}"
 
 
+def is_in_a_namespace(kind: str) -> bool:
+    """Whether resources of a kind are in one; of a mistyped kind, those of the kind that it stands for."""
+    return _nearest(kind) != "Namespace"
+
+
 def _meant(document: Document) -> str | None:
     """The kind that a mistyped one of Kubernetes' own stands for, if any."""
-    if "." in document.api_version.partition("/")[0]:
-        return None
-    found = difflib.get_close_matches(document.kind.casefold(), _NEARLY, n=1, cutoff=_LEAST_LIKENESS)
+    return None if "." in document.api_version.partition("/")[0] else _nearest(document.kind)
+
+
+def _nearest(kind: str) -> str | None:
+    found = difflib.get_close_matches(kind.casefold(), _NEARLY, n=1, cutoff=_LEAST_LIKENESS)
     return _NEARLY[found[0]] if found else None

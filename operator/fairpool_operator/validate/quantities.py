@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Final
 
 _FORM: Final = re.compile(
-    r"(?P<sign>[+-]?)(?P<digits>[0-9]+\.?[0-9]*|\.[0-9]+)(?:(?P<suffix>[KMGTPE]i|[numkMGTPE]?)|[eE](?P<power>[+-]?[0-9]+))",
+    r"(?P<sign>[+-]?)(?P<digits>[0-9]*\.?[0-9]*)(?:(?P<suffix>[KMGTPE]i|[numkMGTPE]?)|[eE](?P<power>[+-]?[0-9]+))",
 )
 _DECIMAL: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _BINARY: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
@@ -17,16 +17,16 @@ _LEAST: Final = Fraction(1, 10**9)
 
 
 def quantity(text: str) -> Fraction:
-    """An amount; what is smaller than a billionth is rounded up to one.
+    """An amount; what is smaller than a billionth is rounded up to one, and where there are no digits it is 0.
 
     Raises:
         ValueError: it is none.
     """
     found = _FORM.fullmatch(text)
-    if found is None or len(text) > 64 or abs(int(found["power"] or 0)) > 64:
+    if found is None or not text or len(text) > 64 or abs(int(found["power"] or 0)) > 64:
         raise ValueError("not a quantity")
     suffix = found["suffix"] or ""
-    amount = Fraction(found["digits"] if found["digits"][-1] != "." else found["digits"][:-1])
+    amount = Fraction(f"0{found['digits']}".rstrip("."))
     if suffix in _BINARY:
         amount = min(amount * 2 ** _BINARY[suffix], _MOST)
     else:

@@ -16,6 +16,7 @@ from fairpool_operator.definitions import Schema
 from fairpool_operator.manifests import Steps
 from fairpool_operator.validate.causes import Cause, Fault, Key, cause
 from fairpool_operator.validate.metadata import check_metadata, check_types, unknown_metadata
+from fairpool_operator.validate.secret_types import check_type
 from fairpool_operator.validate.shape import unknown_fields
 
 _VALUES: Final = ("data", "stringData")
@@ -24,8 +25,6 @@ _MAPPING: Final[Schema] = {"additionalProperties": _ANY}
 _FIELDS: Final[Schema] = {
     "properties": {"immutable": _ANY, "type": _ANY, "data": _MAPPING, "stringData": _MAPPING},
 }
-_NEEDED: Final[Mapping[Any, tuple[str, ...]]] = {"kubernetes.io/tls": ("tls.crt", "tls.key")}
-"""The keys without which a Secret of a type is refused."""
 _KEY: Final = re.compile(r"[-._a-zA-Z0-9]+")
 _KEY_IN_WORDS: Final = (
     "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or "
@@ -75,12 +74,12 @@ def _kept(secret: Mapping[str, Any]) -> Iterator[Cause]:
     kept = {**dict.fromkeys((*(secret.get("data") or ()), *(secret.get("stringData") or ())), b""), **values_of(secret)}
     for key in kept:
         for detail in _wrong_with(key):
-            yield replace(cause(("data", Key(key)), Fault.INVALID, detail), written=_written(secret, key))
+            yield _placed(cause(("data", Key(key)), Fault.INVALID, detail), secret)
     if sum(map(len, kept.values())) > _MOST_BYTES:
         yield cause(("data",), Fault.TOO_LONG, f"may not be more than {_MOST_BYTES} bytes")
-    for key in _NEEDED.get(secret.get("type"), ()):
-        if key not in kept:
-            yield cause(("data", Key(key)), Fault.REQUIRED)
+    annotations = (secret.get("metadata") or {}).get("annotations") or {}
+    for found in check_type(secret.get("type") or "", annotations, kept):
+        yield _placed(found, secret)
 
 
 def _wrong_with(key: str) -> Iterator[str]:
@@ -94,8 +93,11 @@ def _wrong_with(key: str) -> Iterator[str]:
         yield "must not start with '..'"
 
 
-def _written(secret: Mapping[str, Any], key: str) -> Steps:
-    return next((field, key) for field in _VALUES if key in (secret.get(field) or ()))
+def _placed(found: Cause, secret: Mapping[str, Any]) -> Cause:
+    """What is wrong with a value in `data`, at its place in `stringData` where the server would take it from there."""
+    *where, key = found.path
+    is_in_plain = where == ["data"] and key in (secret.get("stringData") or ())
+    return replace(found, written=("stringData", key)) if is_in_plain else found
 
 
 def _is_base64(value: str) -> bool:
