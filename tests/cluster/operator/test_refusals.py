@@ -5,7 +5,7 @@ from support.cluster.client import FAIR_POOL, SECRET, SERVICE, TENANT_WEIGHT, Ki
 from support.cluster.definitions import fair_pool, tenant_weight
 from support.cluster.namespaces import new_namespace
 from support.cluster.operating import config_in
-from support.cluster.resources import condition, says
+from support.cluster.resources import condition, flood, says
 from support.cluster.scale import versions
 from support.cluster.waiting import eventually
 
@@ -86,17 +86,7 @@ class TestAStatus:
     async def test_that_somebody_filled_up_is_made_the_operators_again(self, operator, admin, namespace):
         await admin.create(fair_pool(namespace))
         before = await eventually(admin, FAIR_POOL, "llama", namespace, says("Accepted", "True"))
-        flood = [
-            {
-                "type": f"Foreign{number}",
-                "status": "True",
-                "reason": "Flood",
-                "message": "",
-                "lastTransitionTime": "2026-01-01T00:00:00Z",
-            }
-            for number in range(16)
-        ]
-        forged = {"status": {"url": "http://evil.example/v1", "conditions": flood}}
+        forged = {"status": {"url": "http://evil.example/v1", "conditions": flood()}}
         await admin.patch(FAIR_POOL, "llama", namespace, forged, "status")
         await eventually(
             admin, FAIR_POOL, "llama", namespace, lambda found: found["status"]["url"] == before["status"]["url"]

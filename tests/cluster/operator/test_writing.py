@@ -9,7 +9,7 @@ import pytest
 from support.cluster.client import DEPLOYMENT, FAIR_POOL, NETWORK_POLICY, SECRET, SERVICE, TENANT_WEIGHT, Kind
 from support.cluster.definitions import fair_pool, tenant_weight
 from support.cluster.operating import config_in
-from support.cluster.resources import by_secret, condition, key_secret, says
+from support.cluster.resources import by_secret, condition, flood, key_secret, says
 from support.cluster.waiting import eventually
 from support.resources import pem
 
@@ -98,17 +98,7 @@ class TestWhatWasRepaired:
         await admin.create(tenant_weight(namespace, apiKeys=[by_secret("a-key")]))
         name = "llama" if kind is FAIR_POOL else "search"
         await eventually(admin, kind, name, namespace, says("Stalled", "True"))
-        flood = [
-            {
-                "type": f"Foreign{number}",
-                "status": "True",
-                "reason": "Flood",
-                "message": "",
-                "lastTransitionTime": "2026-01-01T00:00:00Z",
-            }
-            for number in range(16)
-        ]
-        await admin.patch(kind, name, namespace, {"status": {"conditions": flood}}, "status")
+        await admin.patch(kind, name, namespace, {"status": {"conditions": flood()}}, "status")
         await eventually(admin, kind, name, namespace, says("Stalled", "True"))
         await admin.create(key_secret(namespace, "a-key", "abc", label="engine" if kind is FAIR_POOL else "true"))
         await eventually(admin, kind, name, namespace, lambda found: not condition(found, "Stalled"))

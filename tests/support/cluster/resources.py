@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from support.cluster.client import Document
+
+_MOST_CONDITIONS: Final = 16
 
 
 def key_secret(namespace: str, name: str, value: str, *, label: str | None = "true", **more: str) -> Document:
@@ -48,3 +50,10 @@ def says(type_: str, status: str, reason: str | None = None) -> Callable[[Docume
         )
 
     return holds
+
+
+def flood() -> list[Document]:
+    """As many conditions of somebody else's as a status takes."""
+    since = "2026-01-01T00:00:00Z"
+    one = {"status": "True", "reason": "Flood", "message": "", "lastTransitionTime": since}
+    return [{"type": f"Foreign{number}", **one} for number in range(_MOST_CONDITIONS)]
