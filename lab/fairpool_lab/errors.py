@@ -65,7 +65,11 @@ class SettingsInvalid(LabError):
 
 
 class ProcessFailed(LabError):
-    """A process that a command runs did not start, or ended too early; quotes what it said last."""
+    """A process that a command runs did not start, or ended too early; `quoted` is what it said last."""
+
+    def __init__(self, problem: str, quoted: str = "") -> None:
+        super().__init__(f"{problem}{quoted}")
+        self.problem = problem
 
 
 class OutputInvalid(LabError):

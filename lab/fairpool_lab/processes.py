@@ -113,14 +113,14 @@ class _Child:
         within = self._program.start_seconds
         await asyncio.wait((self._copying, self.announced), timeout=within, return_when=asyncio.FIRST_COMPLETED)
         if not (self._copying.done() or self.announced.done()):
-            raise ProcessFailed(f"{self._program.name} did not start within {within:g} s{self._quoted()}")
+            raise ProcessFailed(f"{self._program.name} did not start within {within:g} s", self._quoted())
         await asyncio.wait((self._copying,))
         self._copying.result()
         status = await self._process.wait()
         if not self._ending:
             how = f"by {signal.Signals(-status).name}" if status < 0 else f"with status {status}"
             when = "while it was needed" if self.announced.done() else "before it served anything"
-            raise ProcessFailed(f"{self._program.name} ended {how} {when}{self._quoted()}")
+            raise ProcessFailed(f"{self._program.name} ended {how} {when}", self._quoted())
 
     def tell(self) -> None:
         """Tell it to end, if it did not end by itself."""

@@ -1,8 +1,8 @@
 """What serves one pool here, kept as the last decision about it wants it.
 
-What always holds: an edit that the gateway can follow restarts nothing; the gateway ends before its engines do, so that
-what runs is finished; what cannot be done now is said, tried again and takes nothing away that serves; and what ends by
-itself is told once, to whoever started it.
+What always holds: an edit that the gateway can follow restarts nothing, and waits for nothing else that is wanted; the
+gateway ends before its engines do, so that what runs is finished; what cannot be done now is said, tried again and
+takes nothing away that serves; and what ends by itself is told once, to whoever started it.
 """
 
 from __future__ import annotations
@@ -11,13 +11,12 @@ import asyncio
 import contextlib
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
-from itertools import count
+from dataclasses import dataclass, replace
 
 from fairpool_gateway.app.certificate import Certificate
 from fairpool_gateway.config import EndpointSettings, dump
 from fairpool_gateway.errors import CannotStart
-from fairpool_lab.errors import CertificateInvalid, LabError
+from fairpool_lab.errors import CertificateInvalid, LabError, OutputInvalid, ProcessFailed
 from fairpool_lab.processes import Program, running
 from fairpool_lab.up import programs
 from fairpool_lab.up.local import TLS_CERTIFICATE, TLS_KEY, Local, configured
@@ -30,6 +29,8 @@ FINISHES = "what it ran before is being finished first"
 _STARTS = "it is being started"
 _STARTS_ENGINES = "engines of its models are being started"
 _AGAIN_SECONDS = 2.0
+"""Before what failed is tried again; each time twice as long, up to the other."""
+_AGAIN_SECONDS_AT_MOST = 30.0
 
 Failed = Callable[[LabError], None]
 Came = Callable[[], None]
@@ -37,10 +38,11 @@ Came = Callable[[], None]
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """Where a pool is served, for tenants and for whoever looks after it."""
+    """Where a pool is served, for tenants and for whoever looks after it, and which models simulated engines have."""
 
     url: str
     admin_url: str
+    simulated: tuple[str, ...]
 
 
 class Pool:
@@ -71,11 +73,13 @@ class Pool:
         self._failed = failed
         self._came = came
         self._wanted: Local | None = None
+        self._last_good: Local | None = None
         self._changed = asyncio.Event()
         self._met = asyncio.Event()
         self._is_late = asyncio.Event()
         self._over_tls = False
-        self._numbers = count()
+        self._again_seconds = _AGAIN_SECONDS
+        self._next_number = 0
         self._models: tuple[str, ...] = ()
         self._endpoints: tuple[EndpointSettings, ...] = ()
         self._gateway: _Started | None = None
@@ -87,7 +91,11 @@ class Pool:
         """Have it so from now on; where there are problems it stays as it is."""
         if self.failure is not None and local == self._wanted:
             return
-        self._wanted, self.failure = local, None
+        self._wanted, self.failure, self._again_seconds = local, None, _AGAIN_SECONDS
+        if local.config is not None and local.idle is None:
+            self._last_good = local
+            with contextlib.suppress(OutputInvalid):  # which the task will meet, and tell
+                self._have_the_gateway_follow()
         self._met.clear()
         self._changed.set()
 
@@ -113,8 +121,10 @@ class Pool:
 
     async def _run(self) -> None:
         while True:
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._changed.wait(), None if self.failure is None else _AGAIN_SECONDS)
+            try:
+                await asyncio.wait_for(self._changed.wait(), None if self.failure is None else self._again_seconds)
+            except TimeoutError:
+                self._again_seconds = min(2 * self._again_seconds, _AGAIN_SECONDS_AT_MOST)
             self._changed.clear()
             wanted = self._wanted
             assert wanted is not None, "something was wanted"
@@ -127,10 +137,12 @@ class Pool:
                 self._be_done(failure)
 
     def _be_done(self, failure: LabError | None) -> None:
-        """Have it known that it is as it was wanted, or what failed."""
-        before, self.late = self.late, None
-        if failure is not None:
-            self.late = f"this cannot be done yet, and is tried again every {_AGAIN_SECONDS:g} s: {failure}".rstrip()
+        """Have it known that it is as it was wanted, or what failed, which is told once."""
+        before = self.late
+        if failure is None:
+            self.late = None
+        elif self.failure is None or _problem(failure) != _problem(self.failure):
+            self.late = f"this cannot be done yet, and is tried again: {failure}".rstrip()
         self.failure = failure
         self._is_late.clear()
         self._met.set()
@@ -144,18 +156,20 @@ class Pool:
                 self._be_late(FINISHES)
             await self._end()
         elif local.config is not None:
+            self._have_the_gateway_follow()
             if self._gateway is None:
                 self._ports.see_that_they_are_free()
-            if local.over_tls and (self._gateway is None or not self._over_tls):
                 self._see_that_the_certificate_can_be_used(local)
+            await self._simulate(local)
+            self._have_the_gateway_follow()
             if self._gateway is not None and self._over_tls != local.over_tls:
+                self._see_that_the_certificate_can_be_used(local)
                 self.served = None
                 self._be_late(FINISHES)
                 await self._gateway.end()
                 self._gateway = None
-            await self._simulate(local)
-            self._write(local)
             if self._gateway is None:
+                self._write(local)
                 await self._start_gateway(local)
 
     def _be_late(self, why: str) -> None:
@@ -165,7 +179,9 @@ class Pool:
         self._is_late.set()
 
     def _see_that_the_certificate_can_be_used(self, local: Local) -> None:
-        """Say it before anything is ended for a gateway that could not start."""
+        """Say it before anything is started or ended for a gateway that could not start."""
+        if not local.over_tls:
+            return
         pair = (TLS_CERTIFICATE, TLS_KEY)
         self._files.write({name: local.files[name] for name in pair})
         try:
@@ -177,23 +193,27 @@ class Pool:
     async def _simulate(self, local: Local) -> None:
         """Have the pool's endpoints. Requests go on in engines of other models, which end with the next change."""
         assert local.config is not None
-        models = local.config.models or (programs.SIMULATED_MODEL,)
+        models = local.config.models
         if local.endpoints.given:
             self._endpoints = local.endpoints.given
-        elif self._engines is None or models != self._models:
+        elif self._engines is None or _simulated(models) != _simulated(self._models):
             self._be_late(_STARTS_ENGINES)
             for earlier in self._earlier_engines:
                 earlier.tell()
-            numbers = [next(self._numbers) for _ in range(local.endpoints.simulated)]
+            numbers = range(self._next_number, self._next_number + local.endpoints.simulated)
+            named = _simulated(models)
             engines = [
-                programs.engine(f"simulated engine {n} of {local.key}", models, self._files.path(f"engine-{n}.log"))
+                programs.engine(f"simulated engine {n} of {local.key}", named, self._files.path(f"engine-{n}.log"))
                 for n in numbers
             ]
             urls = [said[1] for said in await self._started_engines(engines)]
-            self._models = models
+            self._next_number = numbers.stop
             self._endpoints = tuple(
                 EndpointSettings(name=f"simulated-{n}", url=url) for n, url in zip(numbers, urls, strict=True)
             )
+        self._models = models
+        if self.served is not None:
+            self.served = replace(self.served, simulated=_simulated(models))
 
     async def _started_engines(self, engines: list[Program]) -> list[re.Match[str]]:
         """Start engines in the place of those that there are, which go on for now; what each announced."""
@@ -208,10 +228,16 @@ class Pool:
                 self._earlier_engines.remove(before)
             raise
 
+    def _have_the_gateway_follow(self) -> None:
+        """Have in force at once what it can follow of what was wanted last, for the endpoints that there are."""
+        if self._gateway is not None and self._last_good is not None:
+            self._write(self._last_good)
+
     def _write(self, local: Local) -> None:
-        """Everything that the gateway reads; its configuration last, for it names the others."""
+        """Everything that the gateway reads, its configuration after what that names, and then the keys to try with."""
         assert local.config is not None
-        config = configured(local.config, self._endpoints, self._files.directory)
+        config = local.config.model_copy(update={"models": self._models})
+        written = dump(configured(config, self._endpoints, self._files.directory))
         credentials: dict[str, bytes] = {}
         for tenant in local.tenants:
             if tenant.credential:
@@ -219,8 +245,8 @@ class Pool:
                 credentials[headers(tenant.name)] = lines.encode()
             if tenant.key is not None:
                 credentials[key(tenant.name)] = tenant.key.encode()
+        self._files.write({**local.files, CONFIG: written.encode()})
         self._files.write_keys(credentials)
-        self._files.write({**local.files, CONFIG: dump(config).encode()})
 
     async def _start_gateway(self, local: Local) -> None:
         self._be_late(_STARTS)
@@ -248,7 +274,7 @@ class Pool:
         except LabError:
             self._gateway = None
             raise
-        self.served = Served(said[1], said[2])
+        self.served = Served(said[1], said[2], _simulated(self._models))
 
     async def _end(self) -> None:
         for started in self._all_started():
@@ -260,6 +286,16 @@ class Pool:
     def _all_started(self) -> list[_Started]:
         """The gateway, which ends first, and the engines."""
         return [each for each in (self._gateway, self._engines, *self._earlier_engines) if each is not None]
+
+
+def _problem(failure: LabError) -> str:
+    """What failed, without the words of a program, which differ each time."""
+    return failure.problem if isinstance(failure, ProcessFailed) else str(failure)
+
+
+def _simulated(models: tuple[str, ...]) -> tuple[str, ...]:
+    """The models of simulated engines, of a pool that names these."""
+    return models or (programs.SIMULATED_MODEL,)
 
 
 class _Started:
@@ -288,6 +324,8 @@ class _Started:
         """Tell them to end, and wait for it."""
         self.tell()
         await asyncio.wait((self._task,))
+        if not self._task.cancelled():
+            self._task.exception()  # is nobody's, where the end came before it was known that they do not start
 
     def hurry(self) -> None:
         """Kill those that were told to end and have not."""

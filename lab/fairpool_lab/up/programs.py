@@ -54,7 +54,7 @@ def engine(
     name: str, models: Sequence[str], output: Path, *arguments: str, heard: Callable[[str], None] | None = None
 ) -> Program:
     """A simulated engine."""
-    named = [argument for model in models for argument in ("--model", model)]
+    named = [f"--model={model}" for model in models]  # a name may begin with a dash
     command = [sys.executable, "-m", "fairpool_lab.engine", *named, *arguments]
     return Program(name, command, ENGINE_SAYS, output, heard)
 

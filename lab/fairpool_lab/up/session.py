@@ -21,7 +21,7 @@ from fairpool_lab.up.pools import Pools
 from fairpool_lab.up.programs import Ports
 from fairpool_lab.up.resources import Resources
 from fairpool_lab.up.state import State, state
-from fairpool_lab.up.summary import news, pool_lines, tenant_lines, trial_lines
+from fairpool_lab.up.summary import news, pool_lines, reasons, tenant_lines, trial_lines
 from fairpool_operator.errors import CannotStart
 from fairpool_operator.manifests import STDIN, Contents, Problem, contents_of, read_contents
 from fairpool_operator.view import PoolKey
@@ -65,6 +65,7 @@ class Session:
         self._pools: Pools | None = None
         self._decided: dict[PoolKey, Local] = {}
         self._lines: dict[PoolKey, list[str]] = {}
+        self._reasons: dict[PoolKey, list[str]] = {}
         self._problems: tuple[Problem, ...] = ()
 
     async def run(self) -> None:
@@ -98,28 +99,30 @@ class Session:
         except CannotStart as problem:
             raise NothingToServe(str(problem)) from None
         followed = Followed(self._options.paths, contents) if self._follows else None
-        while True:
-            try:
-                edited = await self._until_something_changes(followed, pools)
-                if edited is not None:
-                    await self._take(edited)
-            except CannotStart as problem:
-                self._say(f"{problem}: everything stays as it is")
-            await self._go_on(pools, files)
+        edit: asyncio.Task[Contents] | None = None
+        try:
+            while True:
+                if edit is None and followed is not None:
+                    edit = asyncio.create_task(followed.changed())
+                await self._until_something_changes(edit, pools)
+                if edit is not None and edit.done():
+                    edited, edit = edit, None
+                    await self._take_edit(edited)
+                await self._go_on(pools, files)
+        finally:
+            if edit is not None:
+                edit.cancel()
 
-    async def _until_something_changes(self, followed: Followed | None, pools: Pools) -> Contents | None:
-        """Wait for an edit, which is returned, for the moment at which a key ends, or for a pool that was late."""
+    async def _until_something_changes(self, edit: asyncio.Task[Contents] | None, pools: Pools) -> None:
+        """Wait for an edit, for the moment at which a key ends, or for a pool that was late."""
         moments = [local.changes_at for local in self._decided.values() if local.changes_at is not None]
         seconds = (min(moments) - datetime.now(UTC)).total_seconds() if moments else None
-        left = asyncio.create_task(pools.one_came())
-        edit = asyncio.create_task(followed.changed()) if followed is not None else None
-        waiting = [left] if edit is None else [left, edit]
+        came = asyncio.create_task(pools.one_came())
+        waiting = [came] if edit is None else [came, edit]
         try:
             await asyncio.wait(waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-            return edit.result() if edit is not None and edit.done() else None
         finally:
-            for each in waiting:
-                each.cancel()
+            came.cancel()
 
     async def _begin(self, contents: Contents, pools: Pools, files: State) -> None:
         await self._take(contents)
@@ -151,7 +154,13 @@ class Session:
                 self._say(f"Pool {key} is gone; what it runs is being finished.")
         await self._meet(decided, pools, files, or_late=True)
         for key, lines in self._lines.items():
-            self._say_all(news(before.get(key, ()), lines))
+            self._say_all(news(before.get(key, ()), lines, self._reasons[key]))
+
+    async def _take_edit(self, edit: asyncio.Task[Contents]) -> None:
+        try:
+            await self._take(edit.result())
+        except CannotStart as problem:
+            self._say(f"{problem}: everything stays as it is")
 
     async def _take(self, contents: Contents) -> None:
         """Have what is in the files in force, and tell of problems that were not there before."""
@@ -169,13 +178,11 @@ class Session:
         self._decided = decided
         there = {key: local for key, local in decided.items() if local.place is not None}
         await pools.meet(there, or_late=or_late)
-        self._lines = {
-            key: [
-                *pool_lines(local, pools.served(key), files.of(key).directory, pools.late(key)),
-                *tenant_lines(local),
-            ]
-            for key, local in decided.items()
-        }
+        self._lines, self._reasons = {}, {}
+        for key, local in decided.items():
+            served, late = pools.served(key), pools.late(key)
+            self._reasons[key] = list(reasons(local, served, late))
+            self._lines[key] = [*pool_lines(local, served, files.of(key).directory, late), *tenant_lines(local)]
 
     def _say_all(self, lines: Iterable[str]) -> None:
         for line in lines:

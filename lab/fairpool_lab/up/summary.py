@@ -26,16 +26,18 @@ def pool_lines(local: Local, served: Served | None, directory: Path, late: str |
         return
     where = f"{served.url}/v1" if served else "not served"
     yield f"Pool {local.key}, in {local.place}: {where}{_SUSPENDED if _is_suspended(local) else ''}"
-    kept = " The last good configuration stays in force." if served else ""
-    yield from (f"  {problem}{kept}" for problem in local.problems)
-    if local.idle is not None:
-        yield f"  {local.idle}"
-    if late is not None:
-        yield f"  {late}"
+    yield from reasons(local, served, late)
     if served is not None:
-        yield f"  endpoints  {_endpoints(local)}"
+        yield f"  endpoints  {_endpoints(local, served)}"
         yield f"  admin      {served.admin_url}: /readyz, /metrics, /debug/pool, tenants, requests, keys"
         yield f"  files      {directory}"
+
+
+def reasons(local: Local, served: Served | None, late: str | None) -> Iterator[str]:
+    """Why a pool is not as its files say."""
+    kept = " The last good configuration stays in force." if served else ""
+    yield from (f"  {problem}{kept}" for problem in local.problems)
+    yield from (f"  {reason}" for reason in (local.idle, late) if reason is not None)
 
 
 def tenant_lines(local: Local) -> Iterator[str]:
@@ -73,21 +75,22 @@ def _is_suspended(local: Local) -> bool:
     return local.config is not None and local.config.suspend
 
 
-def news(before: Iterable[str], after: Iterable[str]) -> list[str]:
-    """The lines that were not there before."""
+def news(before: Iterable[str], after: Iterable[str], repeated: Iterable[str]) -> list[str]:
+    """The lines that were not there before and, if there are any, those that are to be repeated beside them."""
     known = set(before)
+    if known.issuperset(after := list(after)):
+        return []
+    known.difference_update(repeated)
     return [line for line in after if line not in known]
 
 
-def _endpoints(local: Local) -> str:
+def _endpoints(local: Local, served: Served) -> str:
     if local.endpoints.given:
         return ", ".join(endpoint.url for endpoint in local.endpoints.given)
     simulated = (
         "1 simulated engine" if local.endpoints.simulated == 1 else f"{local.endpoints.simulated} simulated engines"
     )
-    if local.config is None:  # they go on as they were
-        return simulated
-    return f"{simulated}, {', '.join(local.config.models or (SIMULATED_MODEL,))}"
+    return f"{simulated}, {', '.join(served.simulated)}"
 
 
 def _model(local: Local) -> str:

@@ -13,9 +13,9 @@ from support.up import certificate, eventually, pool, secret, up, weight, write
 
 from fairpool_lab.up.state import PoolState
 
-SEARCH, LONG = "key-of-search-51c0", "key-of-a-long-name-3a3a"
-KEYS = secret(search=SEARCH, long=LONG)
-FAILED = "^  this cannot be done yet, and is tried again every 2 s: "
+SEARCH, LONG, BATCH = "key-of-search-51c0", "key-of-a-long-name-3a3a", "key-of-batch-9f27"
+KEYS = secret(search=SEARCH, long=LONG, batch=BATCH)
+FAILED = "^  this cannot be done yet, and is tried again: "
 SEARCH_TOO = {"tenantName": "search", "apiKeys": weight("search")["spec"]["apiKeys"]}
 
 
@@ -100,22 +100,32 @@ def test_a_new_pool_is_tried_until_its_port_is_free_and_its_gateway_starts(runni
 
 def test_a_pool_that_serves_goes_on_while_its_new_certificate_is_anothers(running, edit):
     over_tls = pool(gateway={"tls": {"certificateRef": {"name": "pair"}}})
+    edit(pool(), weight("search"), weight("batch"))
+    eventually(lambda: answers(running.url(), BATCH))
     so_far = edit(over_tls, weight("search"), unfit())
     not_its_key = r"\S+/tls.key is not the key of the certificate in \S+/tls.crt: give the two that were made together$"
     running.says(rf"{FAILED}\S+:\d+: the certificate that spec.gateway.tls names .*: {not_its_key}", after=so_far)
     assert answers(running.url())
+    eventually(lambda: not answers(running.url(), BATCH))
+    so_far = edit(over_tls, weight("search"), weight("batch", weight=200), unfit())
+    running.says(r"^  tenant batch   weight  200 ", after=so_far)
+    running.says(rf"{FAILED}\S+:\d+: the certificate that spec.gateway.tls names ", after=so_far)
+    eventually(lambda: answers(running.url(), BATCH))
     edit(over_tls, weight("search"), certificate(trustme.CA().issue_cert("127.0.0.1")))
     running.says(r"^Pool default/llama, in \S+: https:", after=so_far)
     so_far = edit(pool(), weight("search"))
     running.says(r"^Pool default/llama, in \S+: http:", after=so_far)
 
 
-def test_engines_that_do_not_start_leave_those_that_run(running, edit):
+def test_engines_that_do_not_start_leave_those_that_run_and_hold_up_nothing_else(running, edit):
     files = Path(running.says(r"^  files +(\S+)$")[1])
-    for number in (1, 2):
-        (files / f"engine-{number}.log").mkdir()
-    so_far = edit(pool(models=["large"]), weight("search"))
-    for number in (1, 2):
-        running.says(rf"{FAILED}\S+/engine-{number}.log cannot be written: Is a directory$", after=so_far)
+    log = files / "engine-1.log"
+    log.mkdir()
+    edit(pool(), weight("search"), weight("batch"))
+    eventually(lambda: answers(running.url(), BATCH))
+    so_far = edit(pool(models=["-large"]), weight("search"))
+    running.says(rf"{FAILED}{log} cannot be written: Is a directory$", after=so_far)
     assert answers(running.url())
-    running.says(r"^  endpoints  1 simulated engine, large$", after=so_far)
+    assert not answers(running.url(), BATCH)
+    log.rmdir()
+    running.says(r"^  endpoints  1 simulated engine, -large$", after=so_far)

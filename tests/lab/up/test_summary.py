@@ -12,7 +12,7 @@ from fairpool_lab.up.pool import Served
 from fairpool_lab.up.summary import news, pool_lines, trial_lines
 from fairpool_operator.view import PoolKey
 
-SERVED = Served("http://127.0.0.1:8080", "http://127.0.0.1:9080")
+SERVED = Served("http://127.0.0.1:8080", "http://127.0.0.1:9080", ("sim",))
 IS_SERVED = "Pool default/llama, in pools.yaml:1: http://127.0.0.1:8080/v1"
 
 
@@ -40,8 +40,15 @@ def test_a_suspended_pool_is_said_to_be_so_at_the_start_and_there_is_nothing_to_
 
 def test_an_edit_that_suspends_a_pool_or_has_it_go_on_is_told_of():
     running, suspended = said(local("search")), said(local("search", suspend=True))
-    assert news(running, suspended) == suspended[:1]
-    assert news(suspended, running) == [IS_SERVED]
+    assert news(running, suspended, ()) == suspended[:1]
+    assert news(suspended, running, ()) == [IS_SERVED]
+
+
+def test_what_keeps_a_pool_from_being_as_it_is_written_is_told_beside_every_change_and_not_without_one():
+    before = ["Pool a", "  its port is taken", "  tenant search  weight  100"]
+    after = [*before[:2], "  tenant search  weight  200"]
+    assert news(before, after, before[1:2]) == after[1:]
+    assert news(after, after, before[1:2]) == []
 
 
 def test_a_trial_is_as_a_tenant_that_is_not_suspended():
