@@ -18,11 +18,14 @@ from fairpool_lab.comparison.outcome import Outcome, measure
 from fairpool_lab.comparison.setup import Setup
 from fairpool_lab.errors import OptionInvalid
 from fairpool_lab.policies import POLICIES
+from fairpool_lab.report.chart import About, Axis
 from fairpool_lab.simulation import simulate
+from fairpool_lab.studies.drawing import rows
 from fairpool_lab.studies.study import Given, Listed, Made, Traces, Walk, quietly
 from fairpool_lab.traces import Trace
 
 NAME: Final = "headline"
+DRAWING: Final = "headline-max-diff.svg"
 ENGINE: Final = "a10g"
 SLOTS: Final = (12, 25, 50)
 """Fewer than fill the engine's memory, about as many, and twice as many."""
@@ -100,6 +103,7 @@ def study(trace: Trace, walk: Walk = quietly, slots: Sequence[int] = SLOTS) -> S
 def page(found: Study) -> str:
     """The study's page, from its figures."""
     return _WORDS.format(
+        drawing=DRAWING,
         requests=f"{found.requests:,}",
         tenants=found.tenants,
         slots=AT_PAPERS,
@@ -111,11 +115,24 @@ def page(found: Study) -> str:
     )
 
 
+def drawing(found: Study) -> str:
+    """Max Diff there and here, by scheduler."""
+    here = {each.title: each.greatest for each in found.figures if each.slots == AT_PAPERS}
+    papers = {each.title: float(each.paper[0]) for each in SCHEDULERS if each.paper}
+    return rows(
+        About(NAME, "Max Diff by scheduler, in the paper and here", "The figures are in the table of the page."),
+        Axis("Max Diff, tokens per second", 0.0, 1.05 * max(*here.values(), *papers.values())),
+        ("in the paper", "here"),
+        [(title, (papers.get(title), value)) for title, value in here.items()],
+        left=226,
+    )
+
+
 def _make(given: Sequence[Given], walk: Walk) -> Made:
     (of,) = given
     check(of.trace)
     found = study(of.trace, walk)
-    return Made(found, page(found))
+    return Made(found, page(found), {DRAWING: drawing(found)})
 
 
 LISTED: Final = Listed(NAME, "the VTC paper's Max and Avg Diff, there and here", Traces.ONE, _make)
@@ -179,6 +196,8 @@ makes this page, in about a minute.
 | scheduler | Max Diff, paper | Max Diff, here | Avg Diff, paper | Avg Diff, here | pairs beyond SFQ's bound |
 |---|--:|--:|--:|--:|--:|
 {beside}
+
+![Max Diff of each scheduler, in the paper and here]({drawing})
 
 As in the paper, first come, first served is worst, and least counter first as bad at its worst: who comes back late is
 made up to for all that it missed. VTC is far better. SFQ comes close to it by these measures without looking into the

@@ -23,12 +23,16 @@ from fairpool_lab.measures import served
 from fairpool_lab.measures.distribution import Distribution
 from fairpool_lab.measures.fluid_waits import Work, fluid_waits
 from fairpool_lab.measures.waits import waits
+from fairpool_lab.report.chart import About, Axis
+from fairpool_lab.report.scales import seconds
 from fairpool_lab.simulation import ESTIMATORS, Ask, Scenario
+from fairpool_lab.studies.drawing import rows
 from fairpool_lab.studies.order import Order
 from fairpool_lab.studies.study import Given, Listed, Made, Traces, Walk, quietly
 from fairpool_lab.traces import Trace
 
 NAME: Final = "isolation"
+DRAWING: Final = "isolation-waits.svg"
 VICTIM: Final = "victim"
 WEIGHTS: Final = {VICTIM: 100, "one": 100, "other": 100}
 LOAD: Final = 1.5
@@ -139,6 +143,7 @@ def within(figure: Figure, in_order: Figure, fluid: Figure) -> bool:
 def page(found: Study) -> str:
     """The study's page, from its figures."""
     return _WORDS.format(
+        drawing=DRAWING,
         sizes=f"{found.sizes:,}",
         seeds=", ".join(f"{pool.seeds} ({pool.title})" for pool in POOLS),
         goals="\n".join(_goals(found)),
@@ -146,10 +151,28 @@ def page(found: Study) -> str:
     )
 
 
+def drawing(found: Study) -> str:
+    """The 99th percentile of the victim's waits, case by case."""
+    orders = (SFQ.title, FLUID, IN_ORDER.title)
+    waited = {case: [found.of(*case, order).wait_p99 for order in orders] for case in _cases(found)}
+    every = [wait for case in waited.values() for wait in case]
+    drawn: list[tuple[str, Sequence[float]]] = []
+    for pool in dict.fromkeys(pool for pool, _ in waited):
+        drawn.append((pool, ()))
+        drawn += [(pattern, waits) for (of, pattern), waits in waited.items() if of == pool]
+    return rows(
+        About(NAME, "The victim's waits, 99th percentile", "The figures are in the table of the page."),
+        Axis("waited", min(every) / 4, 2 * max(every), logarithmic=True, written=seconds),
+        orders,
+        drawn,
+        left=200,
+    )
+
+
 def _make(given: Sequence[Given], walk: Walk) -> Made:
     (of,) = given
     found = study(of.trace, walk)
-    return Made(found, page(found))
+    return Made(found, page(found), {DRAWING: drawing(found)})
 
 
 LISTED: Final = Listed(NAME, "how long a light tenant waits beside heavy ones", Traces.ONE, _make)
@@ -280,6 +303,8 @@ known. All times are in seconds.
 | pool | requests come | SFQ, p99 | arrival order | fluid GPS | of arrival order's | times the fluid's | goal met |
 |---|---|--:|--:|--:|--:|--:|---|
 {goals}
+
+![The 99th percentile of the victim's waits, by pool and by how requests come]({drawing})
 
 The goal is met in every case. In order of arrival a tenant that asks for little waits as long as everybody, and at
 150 % of the load that grows for as long as it lasts. Under SFQ it waits for a slot to come free, and for its own

@@ -6,16 +6,20 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from fairpool_lab.policies import POLICIES
+from fairpool_lab.report.chart import About, Axis
 from fairpool_lab.studies import price
+from fairpool_lab.studies.drawing import rows
 from fairpool_lab.studies.price import ALL_ORDERS_AT, FAIR, IN_ORDER, Figure, Found
 from fairpool_lab.studies.study import DEALT, Given, Listed, Made, Traces, Walk
 
 NAME: Final = "price"
+DRAWING: Final = "price-throughput.svg"
 
 
 def page(found: Found) -> str:
     """The study's page, from its figures."""
     return _WORDS.format(
+        drawing=DRAWING,
         files=" \\\n".join(f"  {name}" for name in found.requests),
         requests=f"{sum(found.requests.values()):,}",
         dealt=DEALT,
@@ -39,9 +43,22 @@ def ratio(found: Found, trace: str, slots: int, order: str = FAIR) -> float:
     return found.of(trace, slots, order).tokens_per_second / found.of(trace, slots, IN_ORDER).tokens_per_second
 
 
+def drawing(found: Found) -> str:
+    """Throughput over that in order of arrival, by order and trace."""
+    traces = list(found.requests)
+    ratios = {order: [ratio(found, trace, ALL_ORDERS_AT, order) for trace in traces] for order in POLICIES}
+    return rows(
+        About(NAME, "Throughput over that in order of arrival", "The figures are in the last table of the page."),
+        Axis("of the throughput in order of arrival", 0.0, 1.05 * max(map(max, ratios.values()))),
+        list(map(_short, traces)),
+        list(ratios.items()),
+        left=104,
+    )
+
+
 def _make(given: Sequence[Given], walk: Walk) -> Made:
     found = price.study(given, walk)
-    return Made(found, page(found))
+    return Made(found, page(found), {DRAWING: drawing(found)})
 
 
 LISTED: Final = Listed(NAME, "what order costs in throughput and in time to the first token", Traces.SOME, _make)
@@ -154,6 +171,8 @@ while requests waited.
 Throughput over that in order of arrival, with {slots} slots:
 
 {orders}
+
+![Throughput of each order over that in order of arrival, by trace]({drawing})
 
 DLPM overtakes to find prompts in the caches. The part of prompts that the caches had, with {slots} slots:
 {cached}

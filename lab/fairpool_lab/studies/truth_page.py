@@ -6,11 +6,14 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from fairpool_lab.demo.scenario import ARRIVAL_ORDER, FAIR
+from fairpool_lab.report.chart import About, Axis
 from fairpool_lab.studies import truth
+from fairpool_lab.studies.drawing import rows
 from fairpool_lab.studies.study import Given, Listed, Made, Traces, Walk
 from fairpool_lab.studies.truth import REAL, SIMULATED, Found, apart, real
 
 NAME: Final = "truth"
+DRAWING: Final = "truth-shares.svg"
 
 _SIDES: Final = (*map(real, range(1, REAL + 1)), SIMULATED)
 
@@ -18,6 +21,7 @@ _SIDES: Final = (*map(real, range(1, REAL + 1)), SIMULATED)
 def page(found: Found) -> str:
     """The study's page, from its figures."""
     return _WORDS.format(
+        drawing=DRAWING,
         requests=found.requests,
         tenants=found.tenants,
         compression=f"{found.compression:g}",
@@ -32,10 +36,22 @@ def page(found: Found) -> str:
     )
 
 
+def drawing(found: Found) -> str:
+    """Every tenant's share in fair order, real and simulated."""
+    received = [{each.tenant: 100 * each.received for each in found.of(FAIR, name).tenants} for name in _SIDES]
+    return rows(
+        About(NAME, "Shares in fair order, real and simulated", "The figures are in the table of the page."),
+        Axis("% of the work", 0.0, 1.05 * max(max(side.values()) for side in received)),
+        _SIDES,
+        [(tenant, [side[tenant] for side in received]) for tenant in _heaviest(found)],
+        left=46,
+    )
+
+
 def _make(given: Sequence[Given], walk: Walk) -> Made:
     (of,) = given
     found = truth.study(of.trace, walk)
-    return Made(found, page(found))
+    return Made(found, page(found), {DRAWING: drawing(found)})
 
 
 LISTED: Final = Listed(NAME, "the simulator beside the real gateway", Traces.ONE, _make)
@@ -128,6 +144,8 @@ Of the work until the last arrival, tenants with most requests first; arrival or
 | | {sides} | {sides} |
 |---|--:|--:|--:|--:|--:|--:|
 {shares}
+
+![Every tenant's share in fair order, real and simulated]({drawing})
 
 ## Waits
 

@@ -17,12 +17,15 @@ import msgspec
 from fairpool_gateway.cost import CostModel
 from fairpool_lab.comparison import engines
 from fairpool_lab.measures import history, occupancy, shares
+from fairpool_lab.report.chart import About, Axis
 from fairpool_lab.simulation import ESTIMATORS, Clients, Reweigh, Run, Scenario
+from fairpool_lab.studies.drawing import rows
 from fairpool_lab.studies.order import Order
 from fairpool_lab.studies.study import Given, Listed, Made, Traces, Walk, quietly
 from fairpool_lab.traces import Trace
 
 NAME: Final = "weights"
+DRAWING: Final = "weights-off.svg"
 TENANTS: Final = ("a", "b", "c")
 CLIENTS: Final = 64
 """Of each tenant, so that it always has requests that wait."""
@@ -116,6 +119,7 @@ def page(found: Study) -> str:
     """The study's page, from its figures."""
     theory, gpu = POOLS
     return _WORDS.format(
+        drawing=DRAWING,
         sizes=f"{found.sizes:,}",
         clients=CLIENTS,
         seconds=f"{theory.seconds:,.0f}",
@@ -130,10 +134,25 @@ def page(found: Study) -> str:
     )
 
 
+def drawing(found: Study) -> str:
+    """How far the tenant that is furthest off is from its due, by order and case, on the server of the theory."""
+    theory, _ = POOLS
+    figures = [each for each in found.figures if each.pool == theory.engine]
+    off = {order: [100 * each.off for each in figures if each.order == order.title] for order in theory.orders}
+    every = [part for parts in off.values() for part in parts]
+    return rows(
+        About(NAME, "How far tenants are from their due", "The figures are in the first table of the page."),
+        Axis("% of its due that the furthest is off", min(every) / 2, 2 * max(every), logarithmic=True),
+        [case.title for case in CASES],
+        [(order.title, parts) for order, parts in off.items()],
+        left=130,
+    )
+
+
 def _make(given: Sequence[Given], walk: Walk) -> Made:
     (of,) = given
     found = study(of.trace, walk)
-    return Made(found, page(found))
+    return Made(found, page(found), {DRAWING: drawing(found)})
 
 
 LISTED: Final = Listed(NAME, "shares by weight, and slots left free for them", Traces.ONE, _make)
@@ -232,6 +251,8 @@ part of that due, and in brackets as a part of all service; where weights change
 {slots} slots that each serve 250 tokens per second for {seconds} s, so {requests} requests or more:
 
 {theory}
+
+![How far the furthest tenant is from its due, by order and weights]({drawing})
 
 An A10G with {gpu_slots} slots, for {gpu_seconds} s:
 
