@@ -34,6 +34,7 @@ NAMESPACE = "default"
 FILE = Path("all.yaml")
 POOL = "apiVersion: fairpool.dev/v1alpha1\nkind: FairPool\nmetadata: {name: llama}\n"
 JSON_POOL = '{"apiVersion": "fairpool.dev/v1alpha1", "kind": "FairPool", "metadata": {"name": "llama"}}'
+JSON_SECRET = '{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "llama"}}'
 
 UNKNOWN = re.compile(r'unknown field "([^"]*)"')
 UNREAD = re.compile(r"json: cannot unmarshal \S+ into Go struct field (?!ObjectMeta\b)\w+\.(\w+) ")
@@ -142,6 +143,11 @@ class TestFiles:
             f"{JSON_POOL}\n\t{JSON_POOL}\n",
             JSON_POOL.replace("llama", "\\ud83d\\ude00"),
             f"{JSON_POOL}\n---\n{POOL}",
+            f"\ufeff{POOL}---\n\ufeff{POOL}--- # the next\r\n\ufeff{POOL}",
+            POOL.replace("name: llama", "name: &a llama, labels: {a: &a b, c: *a}"),
+            f"apiVersion: v1\nkind: List\nitems: [{JSON_SECRET}]\n",
+            f"kind: List\nitems: [{JSON_SECRET}]\n",
+            "apiVersion: v1\nkind: List\n",
         ],
     )
     async def test_are_as_many_resources_for_kubectl_or_none(self, kubectl, text):

@@ -98,6 +98,11 @@ class TestDocuments:
             {"kind": "C"},
         ]
 
+    def test_may_begin_with_the_mark_of_a_file_that_was_put_behind_another(self):
+        text = "\ufeffkind: A\n---\n\ufeffkind: B\n--- # three\r\n\ufeff\nkind: C\n"
+        found = list(read_text(text, FILE))
+        assert [(each.kind, each.line(("kind",))) for each in found] == [("A", 1), ("B", 3), ("C", 6)]
+
     def test_may_be_json_one_after_another(self):
         found = list(read_text('{"kind": "A",\n\t"b": [1]}\n{"kind": "B"} {"kind":\n"C"}\n', FILE))
         assert [(each.kind, each.line(), each.line(("b",))) for each in found] == [
@@ -116,7 +121,7 @@ class TestDocuments:
     def test_may_be_as_long_as_they_are_where_nothing_is_repeated(self, monkeypatch):
         monkeypatch.setattr(nodes, "_MOST_REPEATED", 20)
         items = "".join(f"- {{kind: A, spec: [{number}]}}\n" for number in range(100))
-        assert len(objects(f"kind: List\nitems:\n{items}")) == 100
+        assert len(objects(f"apiVersion: v1\nkind: List\nitems:\n{items}")) == 100
         assert len(objects("a: &a [1, 2, 3]\nb: [*a, *a, *a, *a, *a]\n")) == 1
         ((_, message),) = problems("a: &a [1, 2, 3]\nb: [*a, *a, *a, *a, *a, *a]\n")
         assert "use fewer aliases" in message
@@ -124,6 +129,10 @@ class TestDocuments:
     def test_share_parts_by_alias_and_merge(self):
         (found,) = objects("a: &a {b: 1, c: 2}\nd: {c: 3, <<: *a}\ne: *a\n")
         assert found == {"a": {"b": 1, "c": 2}, "d": {"b": 1, "c": 3}, "e": {"b": 1, "c": 2}}
+
+    def test_may_give_an_anchor_again(self):
+        (found,) = objects("a: &a 1\nb: *a\nc: &a [2, &a 3]\nd: *a\n")
+        assert found == {"a": 1, "b": 1, "c": [2, 3], "d": 3}
 
 
 class TestValues:
@@ -144,10 +153,13 @@ class TestProblems:
             ("a: 1\nb: [\n", 3, "is not YAML"),
             (f"a: *{SECRET}\n", 1, "is not YAML: found undefined alias"),
             (f"\n- {SECRET}\n", 2, "is not a resource: it has to be a mapping"),
-            ("kind: List\nitems:\n- {}\n- 3\n", 4, "each of items has to be a mapping"),
+            ("apiVersion: v1\nkind: List\nitems:\n- {}\n- 3\n", 5, "each of items has to be a mapping"),
+            ("\nkind: List\nitems: []\n", 2, "a List needs apiVersion: v1"),
             ("kind: List\n", 1, "items of a list has to be one"),
             ("kind: List\nitems: a\n", 2, "items of a list has to be one"),
             ("a: &a [*a, *a]\n", 1, "nested too deeply"),
+            (f"a:\n {'[' * 102}{']' * 102}\n", 2, "nested too deeply"),
+            (f"a:\n {'[' * 900}{']' * 900}\n", 2, "nested too deeply"),
             ("a: !!python/name:os.system ''\n", 1, "has a tag that is not for it"),
             ("a: .inf\n", 1, "a number that JSON does not have"),
             ("a: -.Inf\n", 1, "a number that JSON does not have"),

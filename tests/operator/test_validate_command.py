@@ -151,7 +151,7 @@ class TestTheEnd:
         status, (said,) = ran(capsys, "-f", "empty")
         assert (status, said) == (2, "fairpool-operator validate: there is no .yaml or .yml file in empty")
 
-    @pytest.mark.parametrize("text", ["", "# Nothing.\n", "---\n---\n", "kind: List\nitems: []\n"])
+    @pytest.mark.parametrize("text", ["", "# Nothing.\n", "---\n---\n", "apiVersion: v1\nkind: List\nitems: []\n"])
     def test_is_2_where_there_is_no_resource(self, monkeypatch, capsys, text):
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
         status, (said,) = ran(capsys, "-f", "-")

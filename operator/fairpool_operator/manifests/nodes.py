@@ -15,7 +15,8 @@ from fairpool_operator.manifests.documents import Place
 from fairpool_operator.manifests.scalars import is_merge, scalar
 
 _MOST_REPEATED: Final = 100_000
-_DEEPEST: Final = 100
+DEEPEST: Final = 100
+"""How many mappings and lists may be in each other."""
 
 
 class Builder:
@@ -33,7 +34,7 @@ class Builder:
         self._built.add(id(node))
         if self._repeated > _MOST_REPEATED:
             raise NoResource(node.start_mark.line + 1, f"repeats more than {_MOST_REPEATED} values: use fewer aliases")
-        if depth > _DEEPEST:
+        if depth > DEEPEST:
             raise NoResource(node.start_mark.line + 1, "is nested too deeply")
         line = self._first_line + node.start_mark.line + 1
         if isinstance(node, yaml.MappingNode):

@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import Any, Final
 
 import yaml
+from yaml.composer import Composer
+from yaml.resolver import Resolver
 
 from fairpool_operator.errors import NoResource
 from fairpool_operator.manifests.documents import Document, Problem
 from fairpool_operator.manifests.jsons import json_parts
-from fairpool_operator.manifests.nodes import Builder
+from fairpool_operator.manifests.nodes import DEEPEST, Builder
 from fairpool_operator.manifests.scalars import PLAIN
 
 try:
@@ -25,6 +27,8 @@ except ImportError:  # a PyYAML that was built without libyaml
     from yaml import SafeLoader as _SafeLoader  # type: ignore[assignment]  # has the same methods, and is slower
 
 _SEPARATOR: Final = re.compile(r"^---[^\n]*", re.MULTILINE)
+_BEHIND_SEPARATOR: Final = re.compile(r"\A(---[^\n]*\n)\ufeff")
+"""The mark with which some editors begin a file, where files were put into one."""
 _QUOTED: Final = re.compile(r"'(?!<)[^']{2,}'")
 """What YAML's errors quote of a text; kinds of tokens stand in angle brackets, and characters alone."""
 
@@ -39,10 +43,10 @@ def read_text(text: str, file: Path) -> Iterator[Document | Problem]:
 
 
 def _read_part(part: str, file: Path, first_line: int) -> Iterator[Document | Problem]:
-    loader = _Loader(part)
+    composer = _Composer(_BEHIND_SEPARATOR.sub(r"\1", part))
     try:
-        while loader.check_node():
-            node = loader.get_node()
+        while composer.check_node():
+            node = composer.get_node()
             assert node is not None
             yield from _documents(node, file, first_line)
     except NoResource as problem:
@@ -51,7 +55,7 @@ def _read_part(part: str, file: Path, first_line: int) -> Iterator[Document | Pr
         line, message = _in_words(error, part)
         yield Problem(file, line + first_line, message)
     finally:
-        loader.dispose()
+        composer.dispose()
 
 
 def _parts(text: str) -> Iterator[tuple[int, str]]:
@@ -84,6 +88,9 @@ def _flattened(document: Document) -> Iterator[Document | Problem]:
     if not document.kind.endswith("List") or not isinstance(items, list):
         yield document
         return
+    if document.kind == "List" and not document.api_version:
+        yield Problem(document.file, document.place.line, "is not a resource: a List needs apiVersion: v1")
+        return
     kind = document.kind.removesuffix("List")
     of_one_kind = {"apiVersion": document.api_version, "kind": kind} if kind else {}
     for number, item in enumerate(items):
@@ -94,8 +101,35 @@ def _flattened(document: Document) -> Iterator[Document | Problem]:
             yield Problem(document.file, place.line, "is not a resource: each of items has to be a mapping")
 
 
-class _Loader(_SafeLoader):
-    """Composes nodes, and decides nothing about texts without quotes but that they have none."""
+class _Composer(Composer, Resolver):
+    """Composes nodes as kubectl reads them, out of the events of PyYAML's fastest parser.
+
+    It decides nothing about texts without quotes but that they have none, takes a lone `!` for quotes, and lets an
+    anchor be given again.
+    """
+
+    def __init__(self, text: str) -> None:
+        Composer.__init__(self)
+        Resolver.__init__(self)
+        parser = _SafeLoader(text)
+        self.check_event, self.peek_event, self.get_event = parser.check_event, parser.peek_event, parser.get_event
+        self.dispose = parser.dispose
+        self._depth = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        event = self.peek_event()
+        assert event is not None, "there is one for each node"
+        assert event.start_mark is not None, "the parser knows where it is"
+        if self._depth > DEEPEST:
+            raise NoResource(event.start_mark.line + 1, "is nested too deeply")
+        if isinstance(event, yaml.ScalarEvent) and event.tag == "!":
+            event.tag = "tag:yaml.org,2002:str"
+        if isinstance(event, yaml.NodeEvent) and not isinstance(event, yaml.AliasEvent):
+            self.anchors.pop(event.anchor, None)
+        self._depth += 1
+        node = super().compose_node(parent, index)
+        self._depth -= 1
+        return node
 
     def resolve(self, kind: type[yaml.Node], value: Any, implicit: Any) -> str:
         if kind is yaml.ScalarNode and implicit[0]:
