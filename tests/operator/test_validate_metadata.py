@@ -49,6 +49,7 @@ class TestOwners:
             ([{**OWNER, "apiVersion": "a/b/c", "kind": "Event"}], ["[0].apiVersion"]),
             ([{**OWNER, "apiVersion": "a/"}], ["[0].apiVersion"]),
             ([{**OWNER, "kind": "Event"}], ["[0]"]),
+            ([{**OWNER, "apiVersion": "", "kind": "Event"}], ["[0].apiVersion"]),
             ([{**OWNER, "apiVersion": "/v1", "kind": "Event"}], ["[0]"]),
             ([CONTROLLER, {**CONTROLLER, "uid": "2"}], [""]),
         ],

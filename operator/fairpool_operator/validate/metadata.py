@@ -135,7 +135,9 @@ def _owners(given: Sequence[Mapping[str, Any] | None]) -> Iterator[Cause]:
         for field in ("apiVersion", "kind", "name", "uid"):
             if field not in one:
                 yield cause((*path, number, field), Fault.REQUIRED)
-        version = one.get("apiVersion", "v1")
+        version = one.get("apiVersion")
+        if version is None:
+            continue
         if not _API_VERSION.fullmatch(version):
             yield cause((*path, number, "apiVersion"), Fault.INVALID, "must be <group>/<version> or <version>")
         elif version.removeprefix("/") == "v1" and one.get("kind") == "Event":

@@ -112,7 +112,7 @@ def _text(schema: Schema, value: Any, matches: Matches, path: Steps) -> Iterator
 def _number(schema: Schema, value: Any, path: Steps) -> Iterator[Cause]:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return
-    if schema.get("type") == "integer" or schema.get("x-kubernetes-int-or-string"):
+    if schema.get("type") == "integer":
         format_ = schema.get("format")
         most = 2 ** _BITS.get(format_ or "", 63)
         if value != int(value) or not -most <= value < most:
