@@ -18,6 +18,10 @@ import trustme
 import yaml
 from support.processes import descendants, held
 
+from fairpool_lab.up.resources import Resources
+from fairpool_operator.manifests import read
+from fairpool_operator.view import PoolKey
+
 FAIRPOOL = Path(sys.executable).with_name("fairpool")
 START = 60.0
 """Seconds that a start may take: on a busy machine loading the code of every process takes ten."""
@@ -89,6 +93,32 @@ def _resource(
         "metadata": {field: value for field, value in metadata.items() if value is not None},
         **fields,
     }
+
+
+class Files:
+    """A directory whose files are read again and again."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.resources = Resources()
+
+    def write(self, name: str, *resources) -> None:
+        write(self.directory / f"{name}.yaml", *resources)
+
+    def line_of(self, name: str, text: str) -> int:
+        """The first line of a file that has this in it."""
+        lines = (self.directory / f"{name}.yaml").read_text(encoding="utf-8").splitlines()
+        return next(number for number, line in enumerate(lines, 1) if text in line)
+
+    def taken(self) -> list[str]:
+        """What is said when they are read again."""
+        problems = self.resources.take(read([self.directory]))
+        return [f"{each.file.name}:{each.line}: {each.message}" for each in problems]
+
+    def weights(self) -> dict[str, int | None]:
+        """The TenantWeights in force, the oldest first."""
+        view = self.resources.store().view(PoolKey("default", "llama"))
+        return {each.tenant: each.spec.weight for each in sorted(view.weights, key=lambda each: each.metadata.age)}
 
 
 class Up:

@@ -43,7 +43,7 @@ def judge(resource: Mapping[str, Any], before: Mapping[str, Any] | None = None) 
         causes, stored = check(resource, before)
         refused = tuple((each.path, _worded(each)) for each in causes)
         return Verdict(refused or tuple(_unread(stored)), stored)
-    return Verdict(tuple((each.place, _worded(each)) for each in _problems(resource)), resource)
+    return Verdict(tuple((each.place, _worded(each)) for each in _problems(resource, before)), resource)
 
 
 def _worded(cause: Cause) -> str:
@@ -59,13 +59,13 @@ def _unread(stored: Mapping[str, Any]) -> Iterator[tuple[Steps, str]]:
         yield problem.field, str(problem)
 
 
-def _problems(resource: Mapping[str, Any]) -> Iterator[Cause]:
+def _problems(resource: Mapping[str, Any], before: Mapping[str, Any] | None) -> Iterator[Cause]:
     metadata = resource.get("metadata")
     if "sops" in resource:
         remedy = "its values are encrypted: decrypt it to a file that is in no repository, and add that with -f"
         yield Cause(("sops",), remedy)
     elif resource["kind"] == "Secret":
-        yield from check_secret(resource)
+        yield from check_secret(resource, before)
     elif unreadable := list(check_types(metadata)):
         yield from unreadable
     elif not name_of(metadata or {}):

@@ -1,17 +1,19 @@
 """The resources in force: what the files hold or, of what cannot be used, what they held last.
 
 A cluster has an API server that refuses what is wrong, and keeps what was there before. What always holds here: the
-same; a resource goes only when it is in no file any more and everything in the files could be told for what it is, for
-what cannot be may be that resource; and whoever was there first is the older one, as in a cluster, whatever is edited.
+same; a resource goes only when it is in no file any more and nothing in the files may be that resource under a name, or
+of a kind, that cannot be told; what stays for that is said; and whoever was there first is the older one, as in a
+cluster, whatever is edited.
 """
 
 from __future__ import annotations
 
 import base64
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from fairpool_lab.up.admission import judge
@@ -20,8 +22,10 @@ from fairpool_operator.store import Store
 from fairpool_operator.validate.kinds import API_VERSIONS, mistake
 from fairpool_operator.validate.metadata import name_of
 from fairpool_operator.validate.secrets import values_of
+from fairpool_operator.view import LABEL
 
 _EPOCH: Final = datetime(2000, 1, 1, tzinfo=UTC)
+_MOST_NAMED: Final = 3
 
 
 class Identity(NamedTuple):
@@ -56,26 +60,25 @@ class Resources:
         self._namespace = namespace
         self._held: dict[Identity, Held] = {}
         self._next_age = 0
+        self._numbers: dict[tuple[Identity, Path, int], int] = {}
+        self._generated: Counter[Identity] = Counter()
 
     def take(self, manifests: Manifests) -> tuple[Problem, ...]:
         """Have what was read in force, as far as it can be used; returns what cannot."""
-        ours = [each for each in manifests.documents if _is_known(each)]
-        generated: Counter[Identity] = Counter()
-        self.others = len(manifests.documents) - len(ours)
+        self.others = sum(not _is_known(each) for each in manifests.documents)
         untold = [*manifests.problems, *filter(None, map(_mistaken, manifests.documents))]
         twice: list[Problem] = []
         found: dict[Identity, Held] = {}
         refused: list[tuple[Identity, Problem]] = []
-        for document in ours:
-            identity = self._identity(document, generated)
+        for document, nth in _counted(manifests.documents):
+            if not _is_looked_at(document):
+                continue
+            identity = self._identity(document, nth)
             before = self._held.get(identity)
             written = self._with_namespace(document.object, identity)
             verdict = judge(written, before.stored if before and _is_named(document) else None)
             if verdict.causes:
-                refused += [
-                    (identity, Problem(document.file, document.line(path), why if path else f"{identity}: {why}"))
-                    for path, why in verdict.causes
-                ]
+                refused += [(identity, _refused(document, identity, *cause)) for cause in verdict.causes]
             elif identity in found:
                 first = found[identity].document
                 again = f"{identity} is in {first.file}:{first.line()} already, which counts: remove one of the two"
@@ -86,7 +89,8 @@ class Resources:
         kept = self._kept(bad, bool(untold), found)
         self._held = found | kept
         marked = (_marked(problem) if identity in kept else problem for identity, problem in refused)
-        return (*untold, *twice, *marked)
+        because = [*untold, *(problem for identity, problem in refused if identity not in kept)]
+        return (*untold, *twice, *marked, *_staying(sorted(kept.keys() - bad), because))
 
     def store(self) -> Store:
         """The same, as the operator knows a cluster."""
@@ -114,8 +118,11 @@ class Resources:
         held = self._held.get(Identity("Secret", namespace, name))
         return b"" if held is None else values_of(held.stored).get(key, b"").strip()
 
-    def _identity(self, document: Document, generated: Counter[Identity]) -> Identity:
-        """What it is; one without a name is the next of its `generateName`, of which `generated` has the numbers."""
+    def _identity(self, document: Document, nth: int) -> Identity:
+        """What it is; one without a name has a number of its `generateName`, by its file and its place there.
+
+        So none becomes another while a file before it cannot be read.
+        """
         fields = _metadata(document)
         namespace = "" if document.kind == "Namespace" else str(fields.get("namespace") or self._namespace)
         identity = Identity(document.kind, namespace, str(fields.get("name") or ""))
@@ -123,8 +130,11 @@ class Resources:
         if identity.name or not isinstance(beginning, str) or not beginning:
             return identity
         alike = identity._replace(name=beginning)
-        generated[alike] += 1
-        return identity._replace(name=name_of({"generateName": beginning}, generated[alike]))
+        place = alike, document.file, nth
+        if place not in self._numbers:
+            self._generated[alike] += 1
+            self._numbers[place] = self._generated[alike]
+        return identity._replace(name=name_of({"generateName": beginning}, self._numbers[place]))
 
     def _with_namespace(self, object_: Mapping[str, Any], identity: Identity) -> dict[str, Any]:
         metadata = {} if object_.get("metadata") is None else object_["metadata"]
@@ -133,14 +143,18 @@ class Resources:
         return {**object_, "metadata": {**metadata, "namespace": identity.namespace}}
 
     def _kept(self, refused: set[Identity], some_untold: bool, found: Collection[Identity]) -> dict[Identity, Held]:
-        """What stays as it was: what is refused now; and everything, while something may be any of it under no name.
+        """What stays as it was: what is refused now, and what something in the files may be instead of what it says.
 
-        That is what cannot be read, or is of no kind, and what is refused under a name that nothing else stands for.
+        What cannot be read, or is of no kind, may be anything; what is refused under a name that is nothing's, or
+        something else's, may be anything of its kind.
         """
         missing = {identity: held for identity, held in self._held.items() if identity not in found}
-        if some_untold or not refused <= missing.keys():
-            return missing
-        return {identity: held for identity, held in missing.items() if identity in refused}
+        unsure = {identity.kind for identity in refused if identity not in missing}
+        return {
+            identity: held
+            for identity, held in missing.items()
+            if some_untold or identity.kind in unsure or identity in refused
+        }
 
     def _age(self) -> int:
         self._next_age += 1
@@ -157,8 +171,26 @@ def _metadata(document: Document) -> Mapping[str, Any]:
     return metadata if isinstance(metadata, dict) else {}
 
 
+def _counted(documents: Sequence[Document]) -> Iterator[tuple[Document, int]]:
+    """Each with how many there are before it in its file that have the same `generateName`, of whatever kind."""
+    before: Counter[tuple[Path, str]] = Counter()
+    for document in documents:
+        alike = document.file, str(_metadata(document).get("generateName"))
+        yield document, before[alike]
+        before[alike] += 1
+
+
 def _is_known(document: Document) -> bool:
     return document.api_version == API_VERSIONS.get(document.kind)
+
+
+def _is_looked_at(document: Document) -> bool:
+    """Whether it counts; a Secret does with its label alone, as in a cluster, or where nobody can say if it has it."""
+    if document.kind != "Secret" or not _is_known(document):
+        return _is_known(document)
+    metadata = document.object.get("metadata")
+    labels = metadata.get("labels") if isinstance(metadata, dict) else metadata
+    return LABEL in labels if isinstance(labels, dict) else labels is not None
 
 
 def _mistaken(document: Document) -> Problem | None:
@@ -168,8 +200,24 @@ def _mistaken(document: Document) -> Problem | None:
     return Problem(document.file, document.line(field), why)
 
 
+def _refused(document: Document, identity: Identity, path: Steps, why: str) -> Problem:
+    named = identity if identity.name else identity.kind
+    return Problem(document.file, document.line(path), f"{named}: {why}")
+
+
 def _marked(problem: Problem) -> Problem:
     return Problem(problem.file, problem.line, f"{problem.message} (its last good edition stays in force)")
+
+
+def _staying(identities: Sequence[Identity], because: Sequence[Problem]) -> Iterator[Problem]:
+    """What is told of resources that are not found in the files, and stay for what there is."""
+    number = "1 resource that is found in no file stays"
+    if len(identities) > 1:
+        number = f"{len(identities)} resources that are found in no file stay"
+    named = ", ".join(map(str, identities[:_MOST_NAMED]))
+    more = f" and {len(identities) - _MOST_NAMED} more" if len(identities) > _MOST_NAMED else ""
+    for first in because[:1] if identities else ():
+        yield Problem(first.file, first.line, f"{number} until this is corrected: {named}{more}")
 
 
 def _as_in_a_cluster(identity: Identity, held: Held) -> dict[str, Any]:

@@ -30,6 +30,8 @@ _KEY_IN_WORDS: Final = (
     "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or "
     "'key-name', regex used for validation is '[-._a-zA-Z0-9]+')"
 )
+_TYPE: Final = "Opaque"
+"""That of a Secret which says none."""
 _LONGEST_KEY: Final = 253
 _MOST_BYTES: Final = 1 << 20
 _LINE_ENDS: Final = str.maketrans("", "", "\r\n")
@@ -42,13 +44,18 @@ def values_of(secret: Mapping[str, Any]) -> dict[str, bytes]:
     return data | {key: value.encode() for key, value in (secret.get("stringData") or {}).items() if value is not None}
 
 
-def check_secret(secret: Mapping[str, Any]) -> list[Cause]:
-    """Why the server would refuse a Secret that is in a namespace; of one that cannot even be read nothing more."""
+def check_secret(secret: Mapping[str, Any], before: Mapping[str, Any] | None = None) -> list[Cause]:
+    """Why the server would refuse a Secret that is in a namespace; of one that cannot even be read nothing more.
+
+    Args:
+        secret: the Secret as it is written.
+        before: as what it is stored, if it is.
+    """
     metadata = secret.get("metadata")
     unknown = (*unknown_metadata(metadata), *unknown_fields(_FIELDS, secret))
     causes = [Cause(path, "unknown field") for path in unknown]
     causes += [*check_types(metadata), *_unread(secret)]
-    return causes or [*check_metadata(metadata or {}), *_kept(secret)]
+    return causes or [*check_metadata(metadata or {}), *_kept(secret), *_edited(secret, before or {})]
 
 
 def _unread(secret: Mapping[str, Any]) -> Iterator[Cause]:
@@ -80,6 +87,19 @@ def _kept(secret: Mapping[str, Any]) -> Iterator[Cause]:
     annotations = (secret.get("metadata") or {}).get("annotations") or {}
     for found in check_type(secret.get("type") or "", annotations, kept):
         yield _placed(found, secret)
+
+
+def _edited(secret: Mapping[str, Any], before: Mapping[str, Any]) -> Iterator[Cause]:
+    """What cannot be changed: the type ever, and the values once `immutable` is true, which it stays."""
+    if before and secret.get("type") and secret["type"] != (before.get("type") or _TYPE):
+        yield cause(("type",), Fault.INVALID, "field is immutable")
+    if before.get("immutable"):
+        fixed = "field is immutable when `immutable` is set"
+        if not secret.get("immutable"):
+            yield cause(("immutable",), Fault.FORBIDDEN, fixed)
+        if values_of(secret) != values_of(before):
+            written = next(((field,) for field in _VALUES if secret.get(field)), ())
+            yield replace(cause(("data",), Fault.FORBIDDEN, fixed), written=written)
 
 
 def _wrong_with(key: str) -> Iterator[str]:

@@ -26,7 +26,7 @@ def check(resource: Mapping[str, Any], before: Mapping[str, Any] | None = None) 
         before: as what it is stored, if it is.
     """
     if resource["kind"] == "Secret":
-        return check_secret(resource), dict(resource)
+        return check_secret(resource, before), dict(resource)
     schema = schema_of(definitions()[resource["kind"]])
     unknown = [*unknown_metadata(resource.get("metadata")), *unknown_fields(schema, resource)]
     causes = [Cause(path, "unknown field") for path in unknown]

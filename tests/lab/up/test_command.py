@@ -70,12 +70,14 @@ def test_a_pool_whose_secret_is_not_there_is_told_of_in_the_words_of_its_conditi
 
 def test_fields_that_do_not_go_together_are_told_of_as_a_server_does(refused, tmp_path):
     out, _ = refused(pool(queue={"maxBytes": "1Mi", "maxRequestBytes": "2Mi"}), weight("search"), KEYS)
-    assert out.startswith(f"{tmp_path / 'all.yaml'}:14: spec.queue: Invalid value: maxBytes must")
+    assert out.startswith(
+        f"{tmp_path / 'all.yaml'}:14: FairPool default/llama: spec.queue: Invalid value: maxBytes must"
+    )
 
 
 def test_a_field_that_there_is_not_is_told_of(refused, tmp_path):
     out, _ = refused(pool(), weight("search", wieght=300), KEYS)
-    assert out.startswith(f"{tmp_path / 'all.yaml'}:27: spec.wieght: unknown field\n")
+    assert out.startswith(f"{tmp_path / 'all.yaml'}:27: TenantWeight default/search: spec.wieght: unknown field\n")
 
 
 def test_a_pool_that_nobody_could_use(refused):

@@ -3,43 +3,16 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 from support.permissions import minded
-from support.up import namespace, pool, secret, weight, write
+from support.up import Files, namespace, pool, secret, weight, write
 
 from fairpool_lab.up.resources import Resources
 from fairpool_operator.manifests import read
 from fairpool_operator.view import PoolKey
 
 LLAMA = PoolKey("default", "llama")
-
-
-class Files:
-    """A directory whose files are read again and again."""
-
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
-        self.resources = Resources()
-
-    def write(self, name: str, *resources) -> None:
-        write(self.directory / f"{name}.yaml", *resources)
-
-    def line_of(self, name: str, text: str) -> int:
-        """The first line of a file that has this in it."""
-        lines = (self.directory / f"{name}.yaml").read_text(encoding="utf-8").splitlines()
-        return next(number for number, line in enumerate(lines, 1) if text in line)
-
-    def taken(self) -> list[str]:
-        """What is said when they are read again."""
-        problems = self.resources.take(read([self.directory]))
-        return [f"{each.file.name}:{each.line}: {each.message}" for each in problems]
-
-    def weights(self) -> dict[str, int | None]:
-        """The TenantWeights in force, the oldest first."""
-        view = self.resources.store().view(LLAMA)
-        return {each.tenant: each.spec.weight for each in sorted(view.weights, key=lambda each: each.metadata.age)}
 
 
 @pytest.fixture
@@ -70,7 +43,9 @@ def test_what_a_server_stores_and_nobody_can_read_stays_as_it_was(files):
     keys = [{"name": "first", "secretKeyRef": {"name": "keys", "key": "search"}, "notAfter": []}]
     files.write("tenants", weight("search", weight=500, apiKeys=keys), weight("batch", weight=200))
     [problem] = files.taken()
-    assert problem.startswith("tenants.yaml:5: this operator cannot read spec.apiKeys.0.notAfter: ")
+    assert problem.startswith(
+        "tenants.yaml:5: TenantWeight default/search: this operator cannot read spec.apiKeys.0.notAfter: "
+    )
     assert problem.endswith("(its last good edition stays in force)")
     assert files.weights() == {"search": 300, "batch": 200}
 
@@ -78,7 +53,9 @@ def test_what_a_server_stores_and_nobody_can_read_stays_as_it_was(files):
 def test_what_cannot_be_changed_stays_as_it_was_and_can_be_made_anew(files):
     files.write("tenants", weight("search", weight=500, of="mini"), weight("batch", weight=200))
     [problem] = files.taken()
-    assert problem.startswith("tenants.yaml:6: spec.poolRef: Invalid value: cannot be changed, for ")
+    assert problem.startswith(
+        "tenants.yaml:6: TenantWeight default/search: spec.poolRef: Invalid value: cannot be changed, for "
+    )
     assert problem.endswith("(its last good edition stays in force)")
     assert files.weights() == {"search": 300, "batch": 200}
     files.write("tenants", weight("batch", weight=200))
@@ -101,7 +78,8 @@ def test_those_of_one_generate_name_may_be_of_other_pools_when_one_before_them_i
 
 def test_what_is_wrong_with_all_of_one_is_told_with_its_name(files):
     files.write("pool", pool("p" * 51))
-    [problem] = files.taken()
+    problem, stays = files.taken()
+    assert stays.endswith(" that is found in no file stays until this is corrected: FairPool default/llama")
     assert problem.startswith(f"pool.yaml:1: FairPool default/{'p' * 51}: Invalid value: ")
 
 
@@ -114,8 +92,10 @@ def test_what_never_could_be_used_is_not_there(files):
 
 def test_a_file_that_is_no_yaml_keeps_what_was_in_it(files):
     (files.directory / "tenants.yaml").write_text("spec: {", encoding="utf-8")
-    [problem] = files.taken()
+    problem, stays = files.taken()
     assert problem.startswith("tenants.yaml:")
+    tenants = "TenantWeight default/batch, TenantWeight default/search"
+    assert stays.endswith(f": 2 resources that are found in no file stay until this is corrected: {tenants}")
     assert files.weights() == {"search": 300, "batch": 100}
 
 
@@ -123,7 +103,8 @@ def test_of_a_file_that_is_yaml_in_part_only_nothing_is_taken_away_and_what_is_n
     path = files.directory / "tenants.yaml"
     write(path, weight("search", weight=400))
     path.write_text(path.read_text(encoding="utf-8") + "---\nspec: {\n", encoding="utf-8")
-    assert len(files.taken()) == 1
+    _, stays = files.taken()
+    assert stays.endswith(" that is found in no file stays until this is corrected: TenantWeight default/batch")
     assert files.weights() == {"search": 400, "batch": 100}
 
 
@@ -134,7 +115,9 @@ def test_a_directory_that_cannot_be_read_keeps_what_was_in_it(files):
     assert files.taken() == []
     team.chmod(0)
     with minded():
-        assert files.taken() == ["team:1: cannot be read: Permission denied"]
+        problem, stays = files.taken()
+    assert problem == "team:1: cannot be read: Permission denied"
+    assert stays.startswith("team:1: 2 resources that are found in no file stay until this is corrected: ")
     assert files.weights() == {"search": 300, "batch": 100}
 
 
@@ -162,7 +145,8 @@ def test_what_cannot_be_told_for_what_it_is_takes_nothing_away(files, right, wro
 
 def test_what_is_refused_under_a_name_that_is_anothers_takes_nothing_away(files):
     files.write("tenants", weight("batch", weight=5000), weight("batch", weight=200))
-    assert len(files.taken()) == 1
+    _, stays = files.taken()
+    assert stays.endswith(" that is found in no file stays until this is corrected: TenantWeight default/search")
     assert files.weights() == {"search": 300, "batch": 200}
 
 
@@ -170,28 +154,17 @@ def test_a_file_that_is_no_yaml_any_more_under_another_name_takes_nothing_away(f
     path = files.directory / "tenants.yaml"
     path.write_text("spec: {", encoding="utf-8")
     path.rename(files.directory / "renamed.yaml")
-    assert len(files.taken()) == 1
+    assert len(files.taken()) == 2
     assert files.weights() == {"search": 300, "batch": 100}
 
 
 def test_what_was_taken_away_meanwhile_goes_once_everything_can_be_told_for_what_it_is(files):
     files.write("tenants", weight("search", weight=300), {**weight("third"), "kind": "TenantWieght"})
-    assert len(files.taken()) == 1
+    assert len(files.taken()) == 2
     assert files.weights() == {"search": 300, "batch": 100}
     files.write("tenants", weight("search", weight=300))
     assert files.taken() == []
     assert files.weights() == {"search": 300}
-
-
-def test_a_secret_whose_label_is_no_text_stays_as_it_was(files):
-    files.write("keys", secret(search="key-of-search"))
-    assert files.taken() == []
-    path = files.directory / "keys.yaml"
-    path.write_text(path.read_text(encoding="utf-8").replace("'true'", "true"), encoding="utf-8")
-    [problem] = files.taken()
-    assert problem.startswith("keys.yaml:6: metadata.labels.fairpool.dev/keys: ")
-    assert "must be of type string: put it in quotes (its last good edition stays in force)" in problem
-    assert ("default", "keys") in files.resources.store().view(LLAMA).secrets
 
 
 def test_what_is_in_no_file_is_gone(files):
@@ -237,36 +210,6 @@ def test_one_of_another_version_is_told_of(files):
     ]
 
 
-def test_an_encrypted_secret_is_told_of(files):
-    files.write("keys", {**secret(search="ENC[AES256_GCM,data:abc]"), "sops": {"version": "3.9.0"}})
-    [problem] = files.taken()
-    assert problem.startswith("keys.yaml:9: sops: its values are encrypted: decrypt it")
-
-
-def test_values_of_secrets_are_had_from_either_field_and_without_space_around_them(files):
-    plain = secret(api_key=" sk-1\n")
-    files.write("keys", plain, {**secret("second"), "stringData": None, "data": {"api-key": "c2stMg=="}})
-    assert files.taken() == []
-    assert files.resources.value("default", "keys", "api-key") == b"sk-1"
-    assert files.resources.value("default", "second", "api-key") == b"sk-2"
-    assert files.resources.value("default", "second", "other") == b""
-    assert files.resources.value("default", "third", "api-key") == b""
-
-
-def test_a_secret_that_is_not_in_base64_is_told_of_without_its_value(files):
-    files.write("keys", {**secret("keys"), "stringData": None, "data": {"api-key": "sk-hunter2!"}})
-    [problem] = files.taken()
-    assert problem.startswith("keys.yaml:9: data[api-key]: has to be in base64")
-    assert "hunter2" not in problem
-
-
-def test_a_secret_that_a_server_would_refuse_is_told_of_where_it_is_written(files):
-    files.write("keys", secret(**{"api key": "sk-1"}))
-    [problem] = files.taken()
-    line = files.line_of("keys", "api key:")
-    assert problem.startswith(f"keys.yaml:{line}: data[api key]: Invalid value: a valid config key must consist of")
-
-
 def test_those_of_one_generate_name_are_as_many_objects_and_stay_who_they_are(files):
     def generated(weighs):
         return {**weight("any", weight=weighs), "metadata": {"generateName": "team-"}}
@@ -281,20 +224,39 @@ def test_those_of_one_generate_name_are_as_many_objects_and_stay_who_they_are(fi
     assert place == f"{files.directory / 'teams.yaml'}:{files.line_of('teams', 'weight: 7')}"
 
 
-@pytest.mark.parametrize("nameless", [pool(), weight("any"), secret(), namespace("any")], ids=lambda each: each["kind"])
+@pytest.mark.parametrize("nameless", [pool(), weight("any"), namespace("any")], ids=lambda each: each["kind"])
 @pytest.mark.parametrize("metadata", [{}, None, {"name": ""}, {"generateName": ""}])
 def test_those_without_a_name_are_told_of_with_their_line(files, nameless, metadata):
     files.write("nameless", {**nameless, "metadata": metadata})
     problem, *_ = files.taken()
-    assert re.fullmatch(r"nameless.yaml:[34]: metadata.name: Required value: name or generateName is required", problem)
+    required = "metadata.name: Required value: name or generateName is required"
+    assert re.fullmatch(rf"nameless.yaml:[34]: {nameless['kind']}: {required}", problem)
 
 
-@pytest.mark.parametrize("metadata", [7, ["a"], {"name": 7}, {"name": "a", "labels": 7}, {"generateName": []}])
+@pytest.mark.parametrize("metadata", [7, ["a"], *({**each, "labels": 7} for each in ({}, {"name": 7}, {"name": "a"}))])
 def test_those_whose_metadata_are_none_are_told_of(files, metadata):
     for each in (pool(), weight("any"), secret(), namespace("any")):
         files.write("odd", {**each, "metadata": metadata})
-        [problem] = files.taken()
-        assert re.match(r"odd.yaml:[345]: metadata", problem)
+        problem, *_ = files.taken()
+        assert re.match(rf"odd.yaml:[345]: {each['kind']}[^:]*: metadata", problem)
+
+
+def test_those_of_one_generate_name_stay_who_they_are_while_a_file_before_theirs_cannot_be_read(files):
+    def generated(tenant: str) -> dict:
+        return {**weight("any", weight=7, tenantName=tenant), "metadata": {"generateName": "team-"}}
+
+    files.write("first", generated("one"))
+    files.write("second", generated("two"), generated("three"))
+    assert files.taken() == []
+    there = files.weights()
+    (files.directory / "first.yaml").write_text("spec: {", encoding="utf-8")
+    files.write("second", {**generated("two"), "kind": "TenantWieght"}, generated("three"))
+    assert len(files.taken()) == 3
+    assert files.weights() == there == {"search": 300, "batch": 100, "one": 7, "two": 7, "three": 7}
+    files.write("first", generated("one"))
+    files.write("second", generated("two"), generated("three"))
+    assert files.taken() == []
+    assert files.weights() == there
 
 
 def test_namespaces_have_their_labels_and_the_one_that_a_server_gives_them(files):
