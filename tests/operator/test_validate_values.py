@@ -82,6 +82,10 @@ class TestRules:
     def test_that_cannot_be_evaluated_have_failed(self, rule):
         assert len(list(check_rules({"x-kubernetes-validations": [{"rule": rule}]}, {"a": 1}))) == 1
 
+    def test_see_what_is_behind_a_character_that_ends_texts_elsewhere(self):
+        rule = {"x-kubernetes-validations": [{"rule": "!self.a.exists(each, each.contains('b'))"}]}
+        assert len(list(check_rules(rule, {"a": ["a\0b"]}))) == 1
+
     @pytest.mark.parametrize(
         ("before", "breaks"),
         [
@@ -106,6 +110,8 @@ class TestRules:
         [
             ("^a$", "a", True),
             ("^a$", "a\n", False),
+            ("^a$", "a\0b", False),
+            ("^a?$", "\0", False),
             ("b", "abc", True),
             (r"^\d$", "٣", False),
             ("^(a+)+$", "a" * 40 + "b", False),

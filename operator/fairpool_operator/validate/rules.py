@@ -30,6 +30,10 @@ _REASONS: Final[Mapping[str, Fault]] = {
 
 def check_rules(schema: Schema, value: Any, path: Steps = (), *, before: Any = None) -> Iterator[Cause]:
     """The rules that a value breaks, or its change from what was there `before`, of which items of lists have none."""
+    yield from _check(schema, _whole(value), path, _whole(before))
+
+
+def _check(schema: Schema, value: Any, path: Steps, before: Any) -> Iterator[Cause]:
     if value is None:
         return
     for rule in schema.get("x-kubernetes-validations", ()):
@@ -42,15 +46,24 @@ def check_rules(schema: Schema, value: Any, path: Steps = (), *, before: Any = N
         known = before if isinstance(before, dict) else {}
         for name, item in value.items():
             inner = schema.get("properties", {}).get(name, schema.get("additionalProperties", {}))
-            yield from check_rules(inner, item, (*path, name), before=known.get(name))
+            yield from _check(inner, item, (*path, name), known.get(name))
     elif isinstance(value, list):
         for number, item in enumerate(value):
-            yield from check_rules(schema.get("items", {}), item, (*path, number))
+            yield from _check(schema.get("items", {}), item, (*path, number), None)
 
 
 def matches(text: str, pattern: str) -> bool:
     """Whether a text has a part that a pattern (RE2) describes."""
-    return bool(_compiled("self.matches(pattern)").eval(data={"self": text, "pattern": pattern}).value())
+    return bool(_compiled("self.matches(pattern)").eval(data={"self": _whole(text), "pattern": pattern}).value())
+
+
+def _whole(value: Any) -> Any:
+    """A value with something else for each NUL, behind which the library takes a text for ended."""
+    if isinstance(value, str):
+        return value.replace("\0", "\1")
+    if isinstance(value, list):
+        return [_whole(item) for item in value]
+    return {name: _whole(item) for name, item in value.items()} if isinstance(value, dict) else value
 
 
 def _holds(rule: str, data: Mapping[str, Any]) -> bool:
