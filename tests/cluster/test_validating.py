@@ -198,6 +198,28 @@ class TestWhateverMayBeWrong:
         assert unlike(resources, await all_said(admin, resources)) == []
 
 
+class TestEditsOfSecrets:
+    async def test_are_refused_where_and_as_it_is_said_here(self, admin, namespace):
+        metadata = {"name": "keys", "namespace": namespace}
+        before = {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": metadata,
+            "immutable": True,
+            "stringData": {"a": "1"},
+        }
+        await admin.create(before)
+        for change in ({"stringData": {"a": "2"}}, {"stringData": {}}, {"immutable": False}, {"type": "any/other"}, {}):
+            edited = {**before, **change}
+            told = set()
+            try:
+                await admin.replace(edited)
+            except Refused as refused:
+                told = {(place, without_value(message)) for place, message in refused.causes}
+            assert told == {(rendered(cause.path), cause.message) for cause in server.check(edited, before)[0]}
+            assert bool(told) == bool(change)
+
+
 class TestResourcesTogether:
     async def test_are_refused_by_the_operator_where_and_as_it_is_said_here(self, operator, admin, namespace):
         async with new_namespace(admin, "team", TEAM_LABELS) as team:

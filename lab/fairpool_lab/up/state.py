@@ -1,7 +1,7 @@
 """The files of one session: configurations, what a cluster would mount, keys to try with, and logs.
 
 What always holds: nobody but the user can read them; a file is replaced as a whole; what came of a Secret is gone at
-the end, or where that was a kill, at the next beginning in that place; and all of it is gone if no place was given.
+the end, or where that was a kill, at the next beginning in that place, and so is all of it if no place was given.
 Nothing is written or removed but in directories that were made here, which a marker tells from all others.
 """
 
@@ -27,6 +27,8 @@ MARKER: Final = ".fairpool-up"
 _MARKS: Final = (
     "fairpool up made this directory, and removes engine, engine-ca, keys and tls when it begins and ends.\n"
 )
+_MARKS_ONE_SESSION: Final = "fairpool up made this directory for one session, and removes it.\n"
+_FOR_ONE_SESSION: Final = "fairpool-"
 _FROM_SECRETS: Final = ("engine", "engine-ca", "keys", "tls")
 
 
@@ -40,12 +42,15 @@ def state(given: Path | None) -> Iterator[State]:
     try:
         if given is not None:
             given.mkdir(mode=0o700, parents=True, exist_ok=True)
-        directory = given or Path(tempfile.mkdtemp(prefix="fairpool-"))
+        directory = given or Path(tempfile.mkdtemp(prefix=_FOR_ONE_SESSION))
     except OSError as error:
         raise OutputInvalid(f"{given} is no directory that can be written to: {error.strerror}") from error
     kept = State(directory.resolve())
     try:
         with _alone(directory):
+            if given is None:
+                _mark_for_one_session(directory)
+                _remove_what_killed_sessions_left(directory.parent)
             kept.forget_secrets()
             try:
                 yield kept
@@ -75,6 +80,23 @@ def _alone(directory: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+def _mark_for_one_session(directory: Path) -> None:
+    try:
+        (directory / MARKER).write_text(_MARKS_ONE_SESSION, encoding="utf-8")
+    except OSError as error:
+        raise OutputInvalid(f"{directory} cannot be written to: {error.strerror}") from error
+
+
+def _remove_what_killed_sessions_left(where: Path) -> None:
+    """Remove directories for one session that nobody has any more; one is marked only while it is had."""
+    for directory in where.glob(f"{_FOR_ONE_SESSION}*"):
+        with contextlib.suppress(OutputInvalid):  # which is another's that runs
+            if _is_own(directory):
+                with _alone(directory):
+                    State(directory).forget_secrets()
+                    shutil.rmtree(directory, ignore_errors=True)
 
 
 class State:
@@ -115,7 +137,7 @@ class PoolState:
         try:
             if not os.path.lexists(self.directory):
                 self._make()
-            if is_usable := self._is_own and not path.parent.is_symlink():
+            if is_usable := _is_own(self.directory) and not path.parent.is_symlink():
                 path.parent.mkdir(mode=0o700, exist_ok=True)
         except OSError as error:
             raise OutputInvalid(f"{path.parent} cannot be made: {error.strerror}") from error
@@ -149,24 +171,17 @@ class PoolState:
         self.write(files)
         wanted = {self.directory / name for name in files}
         for path in self.path(key("")).parent.glob("*"):
-            if path not in wanted:
-                path.unlink(missing_ok=True)
+            try:
+                if path not in wanted:
+                    path.unlink(missing_ok=True)
+            except OSError as error:
+                raise OutputInvalid(f"{path} cannot be removed: {error.strerror}") from error
 
     def forget_secrets(self) -> None:
         """Remove what came of Secrets, if this was made here."""
-        if self._is_own:
+        if _is_own(self.directory):
             for name in _FROM_SECRETS:
                 shutil.rmtree(self.directory / name, ignore_errors=True)
-
-    @property
-    def _is_own(self) -> bool:
-        """Whether it was made here, by this session of the user's or an earlier one; a link was not."""
-        try:
-            found = self.directory.lstat()
-        except FileNotFoundError:
-            return False
-        is_users = stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid()
-        return is_users and (self.directory / MARKER).is_file()
 
     def _make(self) -> None:
         """Make it, marked from the moment at which it is there."""
@@ -176,6 +191,16 @@ class PoolState:
             made.rename(self.directory)
         finally:
             shutil.rmtree(made, ignore_errors=True)
+
+
+def _is_own(directory: Path) -> bool:
+    """Whether it was made here, by this session of the user's or an earlier one; a link was not."""
+    try:
+        found = directory.lstat()
+    except FileNotFoundError:
+        return False
+    is_users = stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid()
+    return is_users and (directory / MARKER).is_file()
 
 
 def key(tenant: str) -> str:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -65,6 +68,42 @@ def test_keys_that_a_killed_session_left_are_gone_at_the_next_beginning_and_noth
     files.write(FROM_SECRETS)
     with state(tmp_path):
         assert files_below(tmp_path / "default.llama") == {MARKER, "gateway.log"}
+
+
+class TestWithoutAPlace:
+    @pytest.fixture(autouse=True)
+    def temporary(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+    def test_all_that_a_killed_session_left_is_gone_at_the_next_beginning(self, tmp_path):
+        dies = (
+            "import os; from fairpool_lab.up.state import key, state; from fairpool_operator.view import PoolKey\n"
+            "with state(None) as files:\n"
+            "    files.of(PoolKey('default', 'llama')).write_keys({key('search'): b'sk-1'})\n"
+            "    os.kill(os.getpid(), 9)\n"
+        )
+        environment = {**os.environ, "TMPDIR": str(tmp_path)}
+        subprocess.run([sys.executable, "-c", dies], env=environment, check=False, timeout=60)
+        assert {path.name for path in tmp_path.glob("*/default.llama/*")} == {MARKER, "keys"}
+        with state(None) as kept:
+            assert list(tmp_path.iterdir()) == [kept.directory]
+        assert list(tmp_path.iterdir()) == []
+
+    def test_what_another_has_that_runs_and_what_is_not_marked_stay(self, tmp_path):
+        (tmp_path / "fairpool-notes").mkdir()
+        with state(None) as one, state(None) as other:
+            assert set(tmp_path.iterdir()) == {tmp_path / "fairpool-notes", one.directory, other.directory}
+        assert list(tmp_path.iterdir()) == [tmp_path / "fairpool-notes"]
+
+
+def test_a_directory_among_the_keys_is_told_of(tmp_path):
+    with state(tmp_path) as kept:
+        files = kept.of(LLAMA)
+        files.write_keys({})
+        (files.directory / "keys" / "mine").mkdir()
+        with pytest.raises(OutputInvalid) as refusal:
+            files.write_keys({})
+        assert str(refusal.value).startswith(f"{files.directory / 'keys' / 'mine'} cannot be removed: ")
 
 
 def test_what_came_of_secrets_is_gone_at_the_end(tmp_path):
