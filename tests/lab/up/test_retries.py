@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from support.up import START, eventually, pool, secret, weight, write
 
+from fairpool_lab.errors import OutputInvalid
 from fairpool_lab.up import pool as pools
 from fairpool_lab.up import programs
 from fairpool_lab.up.endpoints import Given
@@ -26,6 +27,7 @@ class Tries:
 
     def __init__(self, real) -> None:
         self.logs: list[str] = []
+        self.are_news = False
         self._real = real
 
     def engine(self, name, models, output, *arguments, heard=None):
@@ -33,6 +35,8 @@ class Tries:
         if "large" not in models:
             return engine
         self.logs.append(output.name)
+        if self.are_news:
+            raise OutputInvalid(f"failure {len(self.logs)}")
         return programs.Program(name, [sys.executable, "-c", FAILS], engine.announces, output)
 
 
@@ -45,13 +49,23 @@ def tries(monkeypatch) -> Tries:
     return tries
 
 
+@pytest.fixture
+def places(tmp_path) -> tuple[Path, Path]:
+    """Where the files are, and where the session has its own."""
+    (tmp_path / "files").mkdir()
+    return tmp_path / "files", tmp_path / "state"
+
+
 @contextlib.asynccontextmanager
 async def session(files: Path, state: Path):
-    """One that runs here; yields what it says."""
+    """One that runs here, of a pool with two tenants; yields what it says."""
     said: list[str] = []
+    write(files / "keys.yaml", KEYS)
+    write(files / "all.yaml", pool(), weight("search"), weight("batch"))
     given, ports = Given((), 1), Ports(LOOPBACK, 0, 0)
     running = asyncio.create_task(Session(Options((files,), given, ports, "default", state, 0), said.append).run())
     try:
+        await until(lambda: any("Ctrl-C ends everything" in line for line in said))
         yield said
     finally:
         running.cancel()
@@ -63,20 +77,23 @@ async def until(condition) -> None:
     await asyncio.to_thread(eventually, condition, START)
 
 
-async def test_a_failure_is_told_once_and_each_try_is_of_the_same_engine_and_an_edit_is_taken(tmp_path, tries):
-    path, state = tmp_path / "files", tmp_path / "state"
-    path.mkdir()
-    write(path / "keys.yaml", KEYS)
-    write(path / "all.yaml", pool(), weight("search"), weight("batch"))
-    config = state / "default.llama" / "pool.json"
-    async with session(path, state) as said:
-        await until(lambda: any("Ctrl-C ends everything" in line for line in said))
-        write(path / "all.yaml", pool(models=["large"]), weight("search"), weight("batch"))
+async def test_a_failure_is_told_once_and_each_try_is_of_the_same_engine(places, tries):
+    files, state = places
+    async with session(files, state) as said:
+        write(files / "all.yaml", pool(models=["large"]), weight("search"), weight("batch"))
         await until(lambda: len(tries.logs) > 5)
-        told = [line for line in said if "cannot be done yet" in line]
-        assert len(told) == 1
-        assert "simulated engine 1 of default/llama ended with status 3" in told[0]
-        assert "I am" in told[0]
+        [told] = (line for line in said if "cannot be done yet" in line)
+        assert "simulated engine 1 of default/llama ended with status 3" in told
+        assert "I am" in told
         assert set(tries.logs) == {"engine-1.log"}
-        write(path / "all.yaml", pool(models=["large"]), weight("search"))
+
+
+async def test_an_edit_is_taken_while_each_try_is_news(places, tries):
+    files, state = places
+    tries.are_news = True
+    async with session(files, state) as said:
+        write(files / "all.yaml", pool(models=["large"]), weight("search"), weight("batch"))
+        await until(lambda: sum("cannot be done yet" in line for line in said) > 2)
+        write(files / "all.yaml", pool(models=["large"]), weight("search"))
+        config = state / "default.llama" / "pool.json"
         await until(lambda: '"batch"' not in config.read_text())
