@@ -15,6 +15,7 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 import fairpool_gateway
@@ -81,6 +82,9 @@ class TestThePackages:
 
     def test_tests_are_no_package(self):
         assert list((ROOT / "tests").rglob("__init__.py")) == []
+
+    def test_no_example_has_to_be_quick(self):
+        assert hypothesis.settings().deadline is None
 
     def test_every_package_is_built_installed_and_checked(self):
         built = PROJECT["tool"]["hatch"]["build"]
