@@ -97,6 +97,29 @@ class TestEveryInterval:
         assert find(logs, disagrees, settings=settings(max_examples=3000, database=None, phases=[Phase.generate]))
 
 
+class TestByHand:
+    """Two tenants that always wait: a completes 5, b 3, a 4, b 1, a 5."""
+
+    @pytest.fixture
+    def log(self):
+        done = (("a", 5), ("b", 3), ("a", 4), ("b", 1), ("a", 5))
+        asked = [Step("arrive", tenant, 1, 0) for tenant in "ab" for _ in range(4)]
+        log = log_of([*asked, *(Step("dispatch", tenant, 1, 0) for tenant, _ in done)])
+        dispatched = [event for event in log.events if isinstance(event, Dispatch)]
+        events = list(log.events)
+        for (tenant, tokens), event in zip(done, dispatched, strict=True):
+            events.append(Complete(len(events), 99.0, tenant, event.request, "e0", Used(tokens, 0)))
+        return Log(log.header, tuple(events))
+
+    def test_the_gap_is_the_most_that_one_completed_more_than_the_other_in_between(self, log):
+        q = log.header.q
+        assert measured(log) == {("a", "b"): (5 - 3 + 4 - 1 + 5) * q, ("b", "a"): 3 * q}
+
+    def test_the_bound_is_a_request_more_of_each_than_there_are_slots(self, log):
+        bounds = {gap.bound for gap in completed_gap.measure(log, slots=SLOTS, cost=cost)}
+        assert bounds == {(SLOTS + 1) * (5 + 3) * log.header.q}
+
+
 class TestOrders:
     @pytest.fixture(scope="class")
     @staticmethod

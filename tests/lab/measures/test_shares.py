@@ -101,6 +101,17 @@ class TestShares:
         assert (of("a", found).entitled, of("b", found).entitled) == pytest.approx((3, 9))
         assert of("b", found).weight == 3
 
+    def test_who_takes_a_request_back_is_entitled_to_nothing_for_it(self):
+        log = log_of(
+            [
+                *(Step("arrive", tenant, 12, 0) for tenant in "ab"),
+                Step("remove", "b", 12, 0),
+                Step("dispatch", "a", 12, 0),
+            ]
+        )
+        found = shares(log, until=99.0)
+        assert (of("a", found).entitled, of("b", found).entitled) == (12, 0)
+
     def test_the_same_in_tokens_really_used(self):
         asked = [Step("arrive", tenant, 5, 0) for tenant in "ab"]
         log = completed(

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from support import simulations
 from support.simulations import CROWD, SMALL, Watched, check, fixed, scenarios, told
 
-from fairpool_gateway.decision_log import Dispatch
+from fairpool_gateway.decision_log import Arrive, Complete, Dispatch
 from fairpool_gateway.sfq import OTHER
 from fairpool_lab.decisions import Event
 from fairpool_lab.engine.prefixes import PrefixCache
@@ -231,6 +231,11 @@ class TestDemand:
         _, after = simulate(Scenario(fixed, asks, slots=1), SFQ).requests
         assert (after.dispatched, after.ended) == (0.25, 1.25)
 
+    def test_a_slot_that_comes_free_at_the_moment_of_an_arrival_is_there_for_it(self):
+        run = simulate(Scenario(fixed, [Ask(0.0, "a", 100, 0), Ask(1.0, "b", 100, 0)], slots=1), SFQ)
+        at_once = [type(event) for event in run.log.events if event.t == 1.0]
+        assert at_once.index(Complete) < at_once.index(Arrive) < at_once.index(Dispatch)
+
 
 class TestChanges:
     def test_a_weight_counts_from_its_time_on(self):
@@ -271,7 +276,10 @@ class TestPolicies:
         assert max(later - earlier for earlier, later in pairwise(times)) > 50
         assert all(times[number + 20] >= times[number] + 60 for number in range(30))
 
-    def test_one_that_looks_into_the_cache_sees_the_endpoints_own(self):
+    @pytest.mark.parametrize(
+        ("prompt", "cached"), [(12, 8), (8, 4)], ids=["all its blocks", "not its last token, which is computed anyway"]
+    )
+    def test_one_that_looks_into_the_cache_sees_the_endpoints_own(self, prompt, cached):
         looked = []
 
         class Looks(POLICIES["arrival-order"].factory):
@@ -285,9 +293,9 @@ class TestPolicies:
                     looked.append(self.sight.cached(decision.request))
                 return decision
 
-        asks = [Ask(number * 1.0, "a", 12, 1, prefix=(1, 2)) for number in range(3)]
+        asks = [Ask(number * 1.0, "a", prompt, 1, prefix=(1, 2)) for number in range(3)]
         simulate(Scenario(Watched, asks), Looks)
-        assert looked == [0, 8, 8]
+        assert looked == [0, cached, cached]
 
     def test_one_that_counts_tokens_is_told_each_of_them_once(self):
         counted = Counter()
