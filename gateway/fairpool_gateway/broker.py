@@ -87,11 +87,14 @@ class Broker:
         """An endpoint said which models it serves, or with None did not."""
         self._carry_out(self.dispatcher.listed(self._loop.time(), endpoint, models))
 
-    def complete(self, request: Request, used: Used | None) -> None:
-        """The request needs its place or its slot no longer; only the first call counts."""
+    def complete(self, request: Request, used: Used | None, *, seen: Used | None = None) -> None:
+        """The request needs its place or its slot no longer; only the first call counts.
+
+        `seen` is what one without `used` was seen to use, before it failed or its client left.
+        """
         now = self._loop.time()
         if used is None:
-            self._carry_out(self.dispatcher.cancel(now, request))
+            self._carry_out(self.dispatcher.cancel(now, request, seen=seen))
         else:
             self._carry_out(self.dispatcher.complete(now, request, used))
 

@@ -71,9 +71,10 @@ def pool_view(dispatcher: Dispatcher, now: float) -> PoolView:
 
 
 def tenants_view(dispatcher: Dispatcher) -> TenantsView:
-    """What each tenant asked for and got, its share by weight beside what it was charged for."""
+    """What each tenant asked for and got, its share by weight beside what it was charged for, and what it owes."""
     tallies = list(dispatcher.tallies)
     weights = dispatcher.config.weights()
+    debts = dispatcher.charging.debts(dispatcher.tallies)
     total_weight, charged = sum(weights.values()), dispatcher.counts.charged
     return TenantsView(
         charged_tokens=charged,
@@ -84,6 +85,7 @@ def tenants_view(dispatcher: Dispatcher) -> TenantsView:
                 share=_fraction(weights.get(tally.tenant, 0), total_weight),
                 charged_share=_fraction(tally.counts.charged, charged),
                 in_flight=tally.in_flight,
+                debt=None if debts is None else debts[tally.tenant],
                 waited_seconds=_fraction(tally.waits.microseconds, tally.counts.dispatched * 1_000_000),
                 **asdict(tally.counts),
                 outcomes=dict(tally.outcomes),
@@ -174,6 +176,7 @@ def _dispatch_view(request: Request, clock: Clock) -> DispatchView:
         model=request.shape.model,
         dispatched=clock.written(request.dispatched or 0.0),
         waited_seconds=round(request.waited, 3),
+        estimate=request.estimate,
         cost=request.cost,
         endpoint=None if request.slot is None else request.slot.endpoint.spec.id,
         failed_on=[endpoint.spec.id for endpoint in request.tried],

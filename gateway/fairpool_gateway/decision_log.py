@@ -38,7 +38,7 @@ class Event(Line, frozen=True):
 
 
 class Arrive(Event, frozen=True, tag="arrive"):
-    """A request joined its tenant's queue; `cost` is what it would be charged for if it went at once."""
+    """A request joined its tenant's queue; `cost` is what it was estimated to cost then."""
 
     tenant: str
     weight: int
@@ -46,8 +46,11 @@ class Arrive(Event, frozen=True, tag="arrive"):
     cost: int
 
 
-class Dispatch(Event, frozen=True, tag="dispatch"):
-    """A request was given a slot and charged. `v` is virtual time after it, equal to `start_tag` under SFQ."""
+class Dispatch(Event, frozen=True, tag="dispatch", omit_defaults=True):
+    """A request was given a slot and charged for `cost`. `v` is virtual time after it, equal to `start_tag` under SFQ.
+
+    `estimate` is there where it is another than `cost`, in which then is what earlier estimates were off by.
+    """
 
     tenant: str
     weight: int
@@ -57,6 +60,7 @@ class Dispatch(Event, frozen=True, tag="dispatch"):
     start_tag: int
     v: int
     endpoint: str
+    estimate: int | None = None
 
 
 class Remove(Event, frozen=True, tag="remove"):
@@ -103,8 +107,10 @@ class DecisionLog:
         """A request joined its tenant's queue."""
         self._line(Arrive(self._next(), now, tenant, weight, request, cost))
 
-    def dispatch(self, now: float, decision: Decision[Any], request: str, v: int, endpoint: str) -> None:
-        """A decision was carried out: `request` runs on `endpoint`."""
+    def dispatch(
+        self, now: float, decision: Decision[Any], request: str, v: int, endpoint: str, estimate: int | None = None
+    ) -> None:
+        """A decision was carried out: `request` runs on `endpoint`. `estimate`: what it was estimated to cost."""
         self._line(
             Dispatch(
                 self._next(),
@@ -117,6 +123,7 @@ class DecisionLog:
                 decision.start_tag,
                 v,
                 endpoint,
+                None if estimate == decision.cost else estimate,
             )
         )
 

@@ -16,6 +16,7 @@ from collections.abc import Iterable
 import msgspec
 
 from fairpool_gateway.admission import Admission, TurnedAway, Upload
+from fairpool_gateway.charging import Charging
 from fairpool_gateway.config import PoolConfig
 from fairpool_gateway.cost import Estimator, Used
 from fairpool_gateway.decision_log import DecisionLog
@@ -67,9 +68,10 @@ class Dispatcher:
         self.tallies: Tallies[Request] = Tallies(config)
         self.endpoints = Endpoints()
         self.estimator = estimator or Estimator(config.cost.model())
+        self.charging = Charging(config, self.estimator)
         self.admission: Admission[Request] = Admission(config)
         self.ordering = ordering(
-            self._price,
+            self.charging.price,
             weights=config.weights(),
             default_weight=config.default_weight,
             max_tenants=config.authentication.max_tenants,
@@ -110,13 +112,16 @@ class Dispatcher:
             return [self._refuse(request, refusal)]
         actions = self._turn_away(now, turned_away)
         request.state = State.WAITING
+        if self.charging.carry is not None and self.ordering.lags(tenant):
+            self.charging.carry.rejoined(tenant)
         self.ordering.arrive(tenant, request)
         if self._log:
-            self._log.arrive(now, tenant, self.ordering.weight(tenant), request.id, self._price(request))
+            estimate = self.estimator.estimate(tenant, request.shape)
+            self._log.arrive(now, tenant, self.ordering.weight(tenant), request.id, estimate)
         return actions + self._fill(now)
 
-    def cancel(self, now: float, request: Request) -> list[Action]:
-        """The request's client left: it gives up its place, or its slot at once."""
+    def cancel(self, now: float, request: Request, *, seen: Used | None = None) -> list[Action]:
+        """The request's client left: it gives up its place, or at once its slot, and was `seen` to use so much."""
         if request.state is State.WAITING:
             self.admission.leave(request)
             self._remove(now, request)
@@ -125,18 +130,15 @@ class Dispatcher:
             del self._retrying[request]
             request.state = State.DONE
             return []
-        return self.complete(now, request, None)
+        return self.complete(now, request, None, seen=seen)
 
-    def complete(self, now: float, request: Request, used: Used | None) -> list[Action]:
-        """The request needs its slot no longer. `used` is None where it failed, or told no usage."""
+    def complete(self, now: float, request: Request, used: Used | None, *, seen: Used | None = None) -> list[Action]:
+        """The request needs its slot no longer. `used` is None where it failed, or told no usage: see `cancel`."""
         if request.state is not State.IN_FLIGHT or request.slot is None:
             return []
         request.state = State.DONE
         self._give_back(now, request, request.slot, used)
-        if used is not None:
-            request.used = used
-            request.tally.used(request.cost, self.estimator.cost_of(used), used)
-            self.estimator.learn(request.tenant, request.shape, used)
+        self.charging.ended(request, used, seen)
         return self._fill(now)
 
     def connect_failed(self, now: float, request: Request) -> list[Action]:
@@ -220,9 +222,9 @@ class Dispatcher:
     def configure(self, now: float, config: PoolConfig) -> list[Action]:
         """These are the rules from now on; no meter moves (§5.1), and nothing is dropped but what waits suspended."""
         self._reweigh(now, self.config, config)
+        self.charging.configure(self.config, config)
         self.config = config
         self.tallies.configure(config)
-        self.estimator.configure(config.cost.model())
         return self._turn_away(now, self.admission.configure(config)) + self._judge_models(now)
 
     def tick(self, now: float) -> list[Action]:
@@ -267,6 +269,8 @@ class Dispatcher:
             before = self.ordering.v
             decision = self.ordering.dispatch()
             if decision is None:
+                if self.charging.carry is not None and not self.ordering.waiting:
+                    self.charging.carry.begin_anew()
                 if self._log and self.ordering.v != before:
                     self._log.reset(now, self.ordering.v)
                 break
@@ -280,7 +284,7 @@ class Dispatcher:
             if (endpoint := choose(self.endpoints, besides=request.tried)) is not None:
                 del self._retrying[request]
                 request.state = State.IN_FLIGHT
-                request.slot = endpoint.take(request.cost)
+                request.slot = endpoint.take(request.estimate)
                 request.tally.in_flight += 1
                 actions.append(Grant(request, endpoint))
         return actions
@@ -303,14 +307,14 @@ class Dispatcher:
     def _grant(self, now: float, decision: Decision[Request], endpoint: Endpoint) -> Grant:
         request = decision.request
         request.state = State.IN_FLIGHT
-        request.cost = decision.cost
-        request.slot = endpoint.take(decision.cost)
+        self.charging.charged(request, decision.cost)
+        request.slot = endpoint.take(request.estimate)
         self._retry_budget.earn()
         request.dispatched = now
         request.waited = self.admission.dispatched(now, request)
         request.tally.dispatched(request, request.waited, decision.cost)
         if self._log:
-            self._log.dispatch(now, decision, request.id, self.ordering.v, endpoint.spec.id)
+            self._log.dispatch(now, decision, request.id, self.ordering.v, endpoint.spec.id, request.estimate)
         return Grant(request, endpoint)
 
     def _turn_away(self, now: float, turned_away: TurnedAway[Request]) -> list[Action]:
@@ -342,6 +346,3 @@ class Dispatcher:
             self.ordering.reweigh_default(new.default_weight)
             if self._log:
                 self._log.weight(now, None, new.default_weight)
-
-    def _price(self, request: Request) -> int:
-        return self.estimator.estimate(request.tenant, request.shape)

@@ -59,6 +59,7 @@ class _PoolCollector(Collector):
             "tenant",
             ((tally.tenant, tally.in_flight) for tally in tallies),
         )
+        yield from self._debts()
         yield from self._order()
         yield from self._endpoints()
         yield from self._pool()
@@ -74,6 +75,17 @@ class _PoolCollector(Collector):
             for reason, number in sorted(tally.outcomes.items()):
                 family.add_metric([tally.tenant, reason], number)
         return family
+
+    def _debts(self) -> Iterator[Metric]:
+        debts = self._dispatcher.charging.debts(self._dispatcher.tallies)
+        if debts is not None:
+            yield _gauge(
+                "debt_tokens",
+                "What a tenant's estimates were too low by and its next charges will make up for; below 0 too high. "
+                "Only where the pool carries.",
+                "tenant",
+                debts.items(),
+            )
 
     def _order(self) -> Iterator[Metric]:
         """Who waits, and how the meters stand to virtual time."""
@@ -198,7 +210,7 @@ def _sums(tallies: list[Tally[Request]]) -> Iterator[Metric]:
         ("dispatches", "Requests that were given a slot and charged.", [each.dispatched for each in counts]),
         ("retries", "Attempts that were repeated on another endpoint.", [each.retried for each in counts]),
         ("removals", "Requests that left their queue undispatched.", [each.removed for each in counts]),
-        ("charged_tokens", "Cost of dispatched requests, as estimated at dispatch.", [each.charged for each in counts]),
+        ("charged_tokens", "Cost of dispatched requests, as charged at dispatch.", [each.charged for each in counts]),
         ("used_tokens", "Cost of completed requests, by what they really used.", [each.used for each in counts]),
         ("input_tokens", "Input tokens of completed requests.", [each.input for each in counts]),
         ("output_tokens", "Output tokens of completed requests.", [each.output for each in counts]),

@@ -26,6 +26,9 @@ class Ordering(Protocol[R]):
     def weight(self, tenant: str) -> int:
         """The weight of the tenant's next charge."""
 
+    def lags(self, tenant: str) -> bool:
+        """Whether the tenant has nothing waiting, and no lead that it would rejoin with."""
+
     def arrive(self, tenant: str, request: R) -> str:
         """Append a request to its tenant's queue."""
 

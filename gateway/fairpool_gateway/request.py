@@ -32,7 +32,8 @@ class Request:
         arrived: when that was.
         dispatched: when it was dispatched, or None if it was not.
         waited: seconds from its arrival to its dispatch, once dispatched.
-        cost: what it was charged for, once dispatched.
+        estimate: what it was last estimated to cost; since its dispatch, what it was then.
+        cost: what it was charged for, once dispatched: its estimate, and with carry what earlier ones were off by.
         used: what it really used, once that is known.
         tried: the endpoints on which it failed.
         lost: whether a connection was lost after all of it was sent.
@@ -42,6 +43,7 @@ class Request:
         "arrived",
         "cost",
         "dispatched",
+        "estimate",
         "given_id",
         "id",
         "lost",
@@ -69,6 +71,7 @@ class Request:
         self.arrived = 0.0
         self.dispatched: float | None = None
         self.waited = 0.0
+        self.estimate = 0
         self.cost = 0
         self.used: Used | None = None
         self.tried: tuple[Endpoint, ...] = ()

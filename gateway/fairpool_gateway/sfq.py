@@ -124,6 +124,11 @@ class Scheduler(Generic[R]):
         """The weight that the tenant's next charge will be divided by."""
         return self._weights.get(tenant, self._default_weight)
 
+    def lags(self, tenant: str) -> bool:
+        """Whether the tenant, should it become backlogged now, joins from behind virtual time (`S_i < v`) or anew."""
+        known = self._tenants.get(tenant)
+        return known is None or (not known.queue and known.meter < self.v)
+
     def arrive(self, tenant: str, request: R) -> str:
         """Append a request to its tenant's queue; returns the tenant that `remove` must name.
 

@@ -77,13 +77,17 @@ class PoolView:
 
 @dataclass(frozen=True, slots=True)
 class TenantView:
-    """What one tenant asked for and got since this gateway began, in requests and in tokens."""
+    """What one tenant asked for and got since this gateway began, in requests and in tokens.
+
+    `debt` is what it owes now, or below 0 has to its credit; null where the pool does not carry.
+    """
 
     tenant: str | None
     weight: int | None
     share: float
     charged_share: float
     in_flight: int
+    debt: int | None
     waited_seconds: float
     arrived: int
     dispatched: int
@@ -119,7 +123,7 @@ class UsedView:
 
 @dataclass(frozen=True, slots=True)
 class DispatchView:
-    """One request that was dispatched: how long it waited, what it was charged, and what became of it."""
+    """One request that was dispatched: how long it waited, what it was estimated to cost and charged, and its end."""
 
     request: str
     id: str
@@ -127,6 +131,7 @@ class DispatchView:
     model: str
     dispatched: str
     waited_seconds: float
+    estimate: int
     cost: int
     endpoint: str | None
     failed_on: list[str]

@@ -64,8 +64,8 @@ def send(dispatcher, tenant, number=1, *, now=0.0):
 
 @pytest.fixture
 def busy():
-    """Something in every family: `a` runs, `a` and `b` wait, and something was answered, refused and estimated."""
-    dispatcher = pool("a", "b")
+    """Something in every family: `a` runs, `a` and `b` wait, something was answered, refused, estimated and owed."""
+    dispatcher = pool("a", "b", cost={"carry": True})
     (first,) = send(dispatcher, "a")
     send(dispatcher, "a")
     send(dispatcher, "b", 2)

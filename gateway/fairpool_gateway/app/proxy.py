@@ -238,21 +238,23 @@ class _Exchange:
 
     def _ended(self, request: Request, response: Response, reader: UsageReader) -> None:
         """The endpoint sent its last byte, or broke off."""
-        used = None
+        used = seen = None
         broker = self._gateway.broker
-        if response.complete and response.status == 200:
+        if response.status == 200:
             reading = reader.finish()
-            if reading.aborted:
-                self._tell_aborted(request)
-            if reading.aborted or not reading.failed:
-                broker.ended(request, aborted=reading.aborted)
-            if not reading.failed:
-                used = reading.used or broker.dispatcher.estimator.from_events(
-                    request.tenant, request.shape, reading.events
-                )
+            seen = reading.used or broker.dispatcher.estimator.from_events(
+                request.tenant, request.shape, reading.events
+            )
+            if response.complete:
+                if reading.aborted:
+                    self._tell_aborted(request)
+                if reading.aborted or not reading.failed:
+                    broker.ended(request, aborted=reading.aborted)
+                if not reading.failed:
+                    used = seen
         if self._trace is not None:
             self._trace.finished(used)
-        broker.complete(request, used)
+        broker.complete(request, used, seen=seen)
 
     def _tell_aborted(self, request: Request) -> None:
         endpoint = request.slot and request.slot.endpoint.spec.id

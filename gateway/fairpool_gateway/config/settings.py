@@ -217,16 +217,22 @@ class TimeoutSettings(Settings):
 
 
 class CostSettings(Settings):
-    """What a token weighs, and how the length of an answer is estimated before it exists."""
+    """What a token weighs, and how the length of an answer is estimated before it exists.
+
+    `carry`: whether what a tenant's estimates were off by is in its next charges (`cost.carry`).
+    """
 
     input_weight: TokenWeight = 1
     output_weight: TokenWeight = 2
     output_estimator: OutputEstimator = OutputEstimator.TENANT_AVERAGE
     context_length: ContextLength | None = None
+    carry: bool = False
 
     def model(self) -> CostModel:
         """The same, as the estimator takes it."""
-        return CostModel(self.input_weight, self.output_weight, self.output_estimator, self.context_length)
+        return CostModel(
+            self.input_weight, self.output_weight, self.output_estimator, self.context_length, carry=self.carry
+        )
 
 
 class CredentialSettings(Settings):

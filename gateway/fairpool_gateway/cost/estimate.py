@@ -49,13 +49,15 @@ class OutputEstimator(enum.Enum):
 class CostModel:
     """What a pool says about cost: `input_weight * input + output_weight * output`, in tokens.
 
-    `context_length` is the most tokens the model can hold: a `max_tokens` beyond it is no promise.
+    `context_length` is the most tokens the model can hold: a `max_tokens` beyond it is no promise. `carry`:
+    whether what estimates were off by is in later charges; it changes no estimate.
     """
 
     input_weight: int = 1
     output_weight: int = 2
     output_estimator: OutputEstimator = OutputEstimator.TENANT_AVERAGE
     context_length: int | None = None
+    carry: bool = False
 
 
 class _Learned:

@@ -39,9 +39,10 @@ def about(name: str, setup: Setup) -> str:
     """What was run, in words."""
     tenants = len({request.tenant for request in setup.trace})
     speed = "" if setup.speed == 1 else f", {setup.speed:g} times as fast"
+    carried = " with carry" if setup.cost.carry else ""
     return (
         f"{len(setup.trace):,} requests of {tenants} tenants from {name}{speed}; {setup.endpoints} x "
-        f"{setup.engine.name} with {setup.slots} slots, costs by {setup.estimator}, seed {setup.seed}"
+        f"{setup.engine.name} with {setup.slots} slots, costs by {setup.estimator}{carried}, seed {setup.seed}"
     )
 
 

@@ -44,6 +44,10 @@ class ArrivalOrder(Unmoved[R]):
         """The weight that the tenant's next charge will be divided by."""
         return self._weights.get(tenant, self._default_weight)
 
+    def lags(self, tenant: str) -> bool:
+        """Whether the tenant has nothing waiting."""
+        return tenant not in self._queue.values()
+
     def arrive(self, tenant: str, request: R) -> str:
         """Append a request to the one queue; returns its tenant."""
         self._queue[request] = tenant

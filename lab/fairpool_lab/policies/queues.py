@@ -84,6 +84,10 @@ class TenantQueues(Hearing[R]):
         """The weight that the tenant's next charge will be divided by."""
         return self._weights.get(tenant, self._default_weight)
 
+    def lags(self, tenant: str) -> bool:
+        """Whether the tenant has nothing waiting: what a policy keeps of the idle is its own affair."""
+        return tenant not in self.queues
+
     def arrive(self, tenant: str, request: R) -> str:
         """Append a request to its tenant's queue; returns its tenant."""
         queue = self.queues.get(tenant)

@@ -128,6 +128,7 @@ class Scenario:
                 output_weight=self.cost.output_weight,
                 output_estimator=self.cost.output_estimator.value,
                 context_length=self.cost.context_length,
+                carry=self.cost.carry,
             ),
             slots=SlotSettings(per_endpoint=self.slots),
             queue=self.queue,

@@ -187,7 +187,8 @@ class _Simulation:
             station.engine.abort(request)
             self._policy.finished(request)
             self._expect(station)
-        self._carry_out(now, self._dispatcher.cancel(now, request))
+        seen = Used(request.input_tokens, request.generated)
+        self._carry_out(now, self._dispatcher.cancel(now, request, seen=seen))
         self._over(now, request)
 
     def _carry_out(self, now: float, actions: list[Action]) -> None:

@@ -196,7 +196,8 @@ it.
 **Carry should be on.** With it the mean share error of `TenantAverage` falls from {without} to {carried} with {slots}
 slots, and of all that is learned of each tenant only what is carried leaves nothing to gain by cancelling. Its price: a
 request may be charged for more than it will cost, at most by the greatest that the tenant ever used or by as much again
-as was estimated, and the bound on the gap, which is in charges, grows with the charges. The gateway has no carry yet.
+as was estimated, and the bound on the gap, which is in charges, grows with the charges. The gateway's
+`cost.carry` turns it on; it is off by default in this release.
 
 What is not here: padding that costs bytes and no tokens, and text of other languages (a simulated prompt has four bytes
 a token); images; limits that people set. Runs are short, {first} requests and 240 seconds, and begin with estimators

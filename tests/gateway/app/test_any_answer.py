@@ -247,9 +247,9 @@ class TestNegativeControls:
         cancel = Dispatcher.cancel
         kept = []
 
-        def keeps(self, now, request):
+        def keeps(self, now, request, *, seen=None):
             if request.state is not State.IN_FLIGHT:
-                return cancel(self, now, request)
+                return cancel(self, now, request, seen=seen)
             kept.append(request)
             return []
 

@@ -45,6 +45,7 @@ class TestTenants:
         assert (b["arrived"], b["dispatched"], b["completed"], b["in_flight"]) == (1, 1, 1, 0)
         assert (b["input"], b["output"]) == (used.prompt_tokens, used.completion_tokens)
         assert b["charged"] == shown["charged_tokens"] > 0
+        assert [each["debt"] for each in (a, b, others, nobody)] == [None] * 4
         assert (b["outcomes"], nobody["outcomes"]) == ({"answered": 1}, {"unauthenticated": 1})
 
 
@@ -59,7 +60,7 @@ class TestRequests:
         (dispatch,) = (await view(gateway, "/debug/requests", request="mine"))["dispatches"]
         (endpoint,) = gateway.dispatcher.endpoints
         assert dispatch.pop("dispatched") < (await newest(gateway))["dispatched"]
-        assert dispatch.pop("cost") > 0
+        assert dispatch.pop("cost") == dispatch.pop("estimate") > 0
         assert dispatch.pop("waited_seconds") == 0
         used = answer.parse().usage
         assert dispatch.pop("used").items() >= {"input": used.prompt_tokens, "output": used.completion_tokens}.items()

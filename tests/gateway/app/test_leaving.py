@@ -172,6 +172,28 @@ async def test_whoever_begins_to_watch_a_connection_that_is_lost_is_told_at_once
     await stop(server)
 
 
+async def test_in_a_pool_that_carries_it_owes_what_its_stream_was_seen_to_use(endpoint):
+    so_far = b'"usage": {"prompt_tokens": 5000, "completion_tokens": 900}'
+    event = b'data: {"choices": [{"delta": {"content": "x"}}], %b}\n\n' % so_far
+    pool = pool_over(endpoint, slots={"perEndpoint": 1}, cost={"carry": True})
+    async with running_gateway(pool) as gateway, wire(gateway) as other:
+        async with running_request(gateway, endpoint, STREAM) as (line, peer):
+            (leaving,) = gateway.dispatcher.tallies.of("a").dispatches
+            await other.send(request_bytes(name="b"))
+            await until(lambda: gateway.dispatcher.ordering.waiting == 1)
+            await peer.send(EVENTS + b"%x\r\n%b\r\n" % (len(event), event))
+            await line.until(b"\n\n")
+            line.leave()
+            await peer.gone()
+        await until(lambda: gateway.dispatcher.ordering.waiting == 0)
+        owed = 5000 + 2 * 900 - leaving.estimate
+        shown = {each["tenant"]: each["debt"] for each in (await gateway.admin("/debug/tenants")).json()["tenants"]}
+        assert (shown["a"], shown["b"], shown["_other"]) == (owed, 0, 0)
+        assert b'fairpool_debt_tokens{tenant="a"} %.1f' % owed in (await gateway.admin("/metrics")).content
+        other.leave()
+        await until(lambda: nothing_is_left(gateway))
+
+
 async def test_a_tenant_that_leaves_after_its_answer_disturbs_nothing(gateway, endpoint):
     async with running_request(gateway, endpoint) as (line, peer):
         await peer.answer()

@@ -96,6 +96,12 @@ class TestThePoolsOwnRules:
         refused = [sum(each["refused"] for each in told[side]["tenants"]) for side in ("before", "after")]
         assert refused[0] == 0 < refused[1]
 
+    def test_carry_is_simulated_too(self, tmp_path, trace, before, capsys):
+        carrying = POOL + "  cost: {carry: true}\n"
+        assert what_if(trace, before, files(tmp_path / "after.yaml", {"a": 100, "b": 100}, pool=carrying)) == 0
+        said = capsys.readouterr().out
+        assert "costs by TenantAverage with carry" in " ".join(said.split())
+
     def test_more_slots_are_more_throughput(self, tmp_path, trace, before, capsys):
         after = files(
             tmp_path / "after.yaml", {"a": 100, "b": 100}, pool=POOL.replace("perEndpoint: 1", "perEndpoint: 2")

@@ -222,10 +222,10 @@ class KeepsSlotOnCancel(Dispatcher):
 class GivesBackTwice(Dispatcher):
     """Broken: a slot is given back whenever a completion is told, also of a request that is done."""
 
-    def complete(self, now, made, used):
+    def complete(self, now, made, used, *, seen=None):
         if made.state is State.DONE and made.slot is not None:
             made.slot.endpoint.in_flight -= 1
-        return super().complete(now, made, used)
+        return super().complete(now, made, used, seen=seen)
 
 
 class ChargesRetriesAgain(Dispatcher):
