@@ -8,6 +8,7 @@ from typing import NamedTuple
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.carry_broken import ChargedAgain, OnlyWhatIsWhole, RefundForLeaving, Unclipped
 from support.sfq_checks import check_gap
 from support.sfq_events import End, Request, events, long_run
 from support.sfq_oracle import Oracle
@@ -88,36 +89,6 @@ def check_nothing_is_lost(carry: Carry, sequence: Iterable[Event]) -> None:
     """What was charged is what was used, but for the debt and what is in flight; so in the long run nothing is off."""
     tenant = Tenant(carry).play(sequence)
     assert tenant.charged == tenant.used + sum(tenant.in_flight) - tenant.debt, "the books do not balance"
-
-
-class Unclipped(Carry):
-    """The whole debt at once, and below nothing if it is credit."""
-
-    def price(self, tenant: str, estimate: int) -> int:
-        return estimate + self._debts.get(tenant, 0)
-
-
-class ChargedAgain(Carry):
-    """What was charged stays owed."""
-
-    def dispatched(self, tenant: str, estimate: int, charged: int) -> None:
-        super().dispatched(tenant, estimate, estimate)
-
-
-class RefundForLeaving(Carry):
-    """A request that is cut short is taken for one that came to its end."""
-
-    def cut_short(self, tenant: str, estimate: int, seen: int) -> None:
-        self.completed(tenant, estimate, seen)
-
-
-class OnlyWhatIsWhole(Carry):
-    """What cancelled requests used does not count for the most that is charged at once."""
-
-    def cut_short(self, tenant: str, estimate: int, seen: int) -> None:
-        greatest = self._greatest[tenant]
-        super().cut_short(tenant, estimate, seen)
-        self._greatest[tenant] = greatest
 
 
 CANCELLED = [Dispatch(1), Ended(0, MOST, whole=False)] * 20

@@ -96,7 +96,7 @@ def limited(trace: Trace) -> Trace:
 def foretold(trace: Trace, slots: int, way: Way) -> Foretold:
     """How a way does on a trace, on a server that gives less than is asked for, whatever its slots."""
     asked = sum(request.tokens for request in trace) / (trace[-1].arrival - trace[0].arrival)
-    cost = CostModel()
+    cost = CostModel(carry=way.carry)
     scenario = Scenario(
         partial(FixedService, asked / OVERLOAD / slots, lambda used: used.input + 2 * used.output),
         tuple(of_trace(trace, Random(0))),  # noqa: S311 - to be repeatable

@@ -129,7 +129,7 @@ one it was entitled to, as a part of all work.
 
 `TenantAverage` and `MaxTokensRatio` are the gateway's; the latter is kept for each tenant, over about the last 50
 requests. *Pool-wide* has one ratio for all, *per tenant* one for each over all its requests. *Carry* adds what earlier
-charges of a tenant were off by to its next ones (`fairpool_lab.policies.carrying`). An *oracle* knows; what is left of
+charges of a tenant were off by to its next ones (the gateway's `cost.carry`). An *oracle* knows; what is left of
 its share error is that requests cannot be divided.
 
 The mean share error, by slots:

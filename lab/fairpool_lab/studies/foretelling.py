@@ -15,7 +15,6 @@ from typing import Any, Final, NamedTuple
 from fairpool_gateway.cost import CostModel, Estimator, Shape, Used
 from fairpool_gateway.cost.estimate import FIRST_OUTPUT
 from fairpool_lab.policies import POLICIES, PolicyFactory
-from fairpool_lab.policies.carrying import Carrying
 from fairpool_lab.simulation import ESTIMATORS
 from fairpool_lab.simulation.request import BYTES_PER_TOKEN
 
@@ -88,11 +87,12 @@ class RatioOfAll(Answers):
 
 
 class Way(NamedTuple):
-    """One way: what estimates, and the order that takes its word for it."""
+    """One way: what estimates, the order that takes its word for it, and whether the pool carries."""
 
     name: str
     estimator: Callable[[CostModel], Estimator]
     order: PolicyFactory[Any] = POLICIES["sfq"].factory
+    carry: bool = False
 
 
 DEFAULT: Final = "TenantAverage"
@@ -107,8 +107,8 @@ WAYS: Final = (
     Way("MaxTokensRatio, pool-wide", partial(RatioOfAll, together=True)),
     Way("MaxTokensRatio, per tenant", partial(RatioOfAll, together=False)),
     Way("MaxTokensRatio", ESTIMATORS["MaxTokensRatio"].make),
-    Way("TenantAverage, carry", ESTIMATORS["TenantAverage"].make, Carrying),
-    Way("MaxTokensRatio, carry", ESTIMATORS["MaxTokensRatio"].make, Carrying),
+    Way("TenantAverage, carry", ESTIMATORS["TenantAverage"].make, carry=True),
+    Way("MaxTokensRatio, carry", ESTIMATORS["MaxTokensRatio"].make, carry=True),
     Way("constant", ESTIMATORS["constant"].make),
     Way(ORACLE, ESTIMATORS["oracle"].make),
 )

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
+from fairpool_gateway.cost import CostModel
 from fairpool_lab.simulation import Clients, ContinuousBatching, Run, Scenario, simulate
 from fairpool_lab.simulation.gpus import GPUS
 from fairpool_lab.studies.foretelling import Way
@@ -110,6 +111,7 @@ def gain(trick: Trick, way: Way, *, lasts: float = LASTS, max_tenants: int | Non
         slots=trick.slots,
         weights={each.tenant: 100 for each in trick.others},
         estimator=way.estimator,
+        cost=CostModel(carry=way.carry),
     )
     if max_tenants is not None:
         scenario = replace(scenario, max_tenants=max_tenants)

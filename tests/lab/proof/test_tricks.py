@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import pytest
 from support import sfq_broken
+from support.carry_broken import OnlyWhatIsWhole
 from support.controls import control
 
+from fairpool_gateway import charging
 from fairpool_lab import traces
 from fairpool_lab.policies import POLICIES
-from fairpool_lab.policies.carrying import Carrying
 from fairpool_lab.studies import calibration, gaming
 from fairpool_lab.studies.foretelling import WAYS
 
@@ -35,18 +36,6 @@ CONTROLS = {
 """By trick, an order that pays for it."""
 
 
-class CarryingWhatIsWhole(Carrying):
-    """What a cancelled request used does not count for the most that is charged at once."""
-
-    def finished(self, request):
-        tenant = self._owners[request]
-        whole = self._generated[request] == self._sight.output_tokens(request)
-        most = self._greatest.get(tenant, 0)
-        super().finished(request)
-        if not whole:
-            self._greatest[tenant] = most
-
-
 def gains(trick, way):
     (played,) = (each for each in gaming.TRICKS if each.name == trick)
     return gaming.gain(played, way, lasts=80.0)
@@ -62,10 +51,11 @@ def test_some_other_order_does(trick):
     assert gains(trick, DEFAULT._replace(order=CONTROLS[trick])) > LITTLE
 
 
-def test_carry_gives_nothing_for_cancelling_what_runs_and_estimates_alone_do():
+def test_carry_gives_nothing_for_cancelling_what_runs_and_estimates_alone_do(monkeypatch):
     assert gains("cancelled", CARRYING) <= LITTLE
     assert gains("cancelled", DEFAULT) > 0.5
-    assert gains("cancelled", CARRYING._replace(order=CarryingWhatIsWhole)) > LITTLE
+    monkeypatch.setattr(charging, "Carry", OnlyWhatIsWhole)
+    assert gains("cancelled", CARRYING) > LITTLE
 
 
 def test_with_carry_a_real_trace_gets_its_shares_and_by_estimates_alone_it_does_not():
