@@ -3,7 +3,7 @@
 Each child has a session of its own, so that Ctrl-C reaches the parent only, which then ends all of them: first SIGTERM,
 then, for a child that does not go or where there is no more time, SIGKILL. If the parent itself is killed, the kernel
 tells the children (`tied`). A child that ends before it is told to ends the block it was started for. What a child
-prints goes to a file.
+prints goes to a file, as far as there is room for it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 from fairpool_lab import tied
 from fairpool_lab.errors import Interrupted, LabError, OutputInvalid, ProcessFailed
@@ -149,17 +149,17 @@ class _Child:
 
     async def _copy(self) -> None:
         try:
-            with self._program.output.open("w", encoding="utf-8") as file:
+            with self._program.output.open("wb", buffering=0) as file:
                 await self._copy_to(file)
         except OSError as error:
             raise OutputInvalid(f"{self._program.output} cannot be written: {error.strerror}") from error
 
-    async def _copy_to(self, file: TextIO) -> None:
+    async def _copy_to(self, file: BinaryIO) -> None:
         assert self._process.stdout is not None
         async for raw in self._process.stdout:
             line = raw.decode(errors="replace")
-            file.write(line)
-            file.flush()
+            with contextlib.suppress(OSError):  # a full disk ends nothing that runs
+                file.write(raw)
             self._last.append(line)
             if self._program.heard is not None:
                 self._program.heard(line)

@@ -71,6 +71,10 @@ class TestRunning:
             pass
         assert (tmp_path / "log").read_text().splitlines()[:2] == ["first", "listening on 1"]
 
+    async def test_a_disk_that_is_full_ends_nothing(self):
+        async with running(program(SERVES, Path("/dev/full"))) as [said]:
+            assert said[1] == "1"
+
     async def test_an_error_of_the_block_passes_and_ends_the_children(self, tmp_path):
         with pytest.raises(ProcessFailed, match="of the block"):
             async with running(program(SERVES, tmp_path / "log")):
