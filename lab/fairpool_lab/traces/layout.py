@@ -78,11 +78,14 @@ def recognised(columns: Iterable[str], wanted: Layout | None = None) -> Layout:
     """The layout of a table with these columns, or the one that is wanted, if it has its columns.
 
     Raises:
-        ValueError: with the columns that it lacks.
+        ValueError: with the columns that it lacks, or with one that it has twice.
     """
     columns = list(columns)
     for layout in (wanted,) if wanted else LAYOUTS:
         if set(layout.columns) <= set(columns):
+            for column in (*layout.columns, MAX_TOKENS, PREFIX):
+                if columns.count(column) > 1:
+                    raise ValueError(f"the column {column} is there twice, and only one of them can be meant")
             return layout
     there = ", ".join(columns[:_NAMED]) + (", …" if len(columns) > _NAMED else "")
     there = f"its columns are {there}" if columns else "it names no columns"

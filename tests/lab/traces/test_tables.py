@@ -169,6 +169,16 @@ class TestRefused:
             in problem
         )
 
+    @pytest.mark.parametrize("column", ["client", "max_tokens"])
+    def test_a_column_that_is_there_twice(self, column):
+        assert refusal([f"{COLUMNS.strip()},max_tokens,{column}\n", "0,a,1,1,9,9\n"]) == (
+            1,
+            f"the column {column} is there twice, and only one of them can be meant",
+        )
+
+    def test_one_that_is_not_read_may_be_there_twice(self):
+        assert traces.parse([f"{COLUMNS.strip()},note,note\n", "0,a,1,1,x,y\n"]) == (TraceRequest(0.0, "a", 1, 1),)
+
     def test_a_column_of_ones_own_that_is_not_there(self):
         assert refusal([COLUMNS, "0,a,1,2\n"], columns=traces.named("tenant=team")) == (
             1,
