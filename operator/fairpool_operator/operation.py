@@ -70,7 +70,7 @@ class _Operation:
         self._elections = elections
         self._leadership = leadership
         self._store = Store()
-        self._queue = WorkQueue[PoolKey]()
+        self._queue = WorkQueue[PoolKey](options.workers)
         self._tally = Tally()
         self._owed: set[PoolKey] = set()
         self._reconciler = Reconciler(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 from support.fake_time import on_fake_time
 from support.resources import fair_pool
 
-from fairpool_operator.errors import NotLeading
+from fairpool_operator.errors import NotLeading, NotNow
 from fairpool_operator.operation import _Operation
 from fairpool_operator.options import Options
 from fairpool_operator.view import PoolKey
@@ -96,3 +97,33 @@ def test_one_that_leads_anew_looks_at_every_pool(anew, looked_at):
         operation._renewed(anew)
 
     assert set(looks(story)) == looked_at
+
+
+def test_pools_that_hang_whenever_they_are_looked_at_keep_no_other_waiting():
+    hangs = 30.0
+
+    async def main():
+        loop = asyncio.get_running_loop()
+        looked_at = loop.create_future()
+
+        class Hanging:
+            async def reconcile(self, key):
+                if key == QWEN:
+                    return looked_at.set_result(loop.time())
+                await asyncio.sleep(hangs)
+                raise NotNow("PATCH: 504")
+
+        operation = _Operation(replace(OPTIONS, workers=4), None, None, Leadership())
+        operation._reconciler = Hanging()
+        operation._knowledge.synced.set()
+        workers = [asyncio.create_task(operation._work()) for _ in range(4)]
+        operation._look_at(PoolKey("inference", f"hung-{number}") for number in range(20))
+        await asyncio.sleep(20 * hangs)
+        asked = loop.time()
+        operation._look_at([QWEN])
+        waited = await looked_at - asked
+        operation._queue.close()
+        await asyncio.gather(*workers)
+        return waited
+
+    assert on_fake_time(main()) < 1.0

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sized
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairpool_operator.workqueue import FIRST_DELAY, MOST_DELAY, Schedule, WorkQueue
+from fairpool_operator.workqueue import FIRST_DELAY, LONG, MOST_DELAY, Schedule, WorkQueue
 
 
 class TestAKey:
@@ -48,6 +49,15 @@ class TestAKey:
         assert schedule.take(1.0) is None
         schedule.done("a", 1.0, failed=False)
         assert schedule.take(1.0) == "a"
+
+    def test_that_is_due_far_away_time_and_again_is_remembered_once(self):
+        schedule = Schedule[str]()
+        for now in range(1000):
+            schedule.add("a", now)
+            assert schedule.take(now) == "a"
+            schedule.add("a", 1e9 + now)
+            schedule.done("a", now, failed=False)
+        assert sum(len(each) for each in vars(schedule).values() if isinstance(each, Sized)) == 1
 
 
 class TestAFailure:
@@ -97,6 +107,55 @@ class TestAFailure:
         due = schedule.next_due()
         assert due is not None
         assert FIRST_DELAY * 2 / 3 <= due <= FIRST_DELAY
+
+
+class TestKeysThatTakeLongToFail:
+    @pytest.fixture
+    def schedule(self):
+        """One of four workers, at a time when each has worked for long, and in vain, and all is due again."""
+        return self.after(LONG + 1.0, failed=True)
+
+    def after(self, seconds, *, failed):
+        schedule = Schedule[str](workers=4)
+        for key in "abcd":
+            schedule.add(key, 0.0)
+        for key in "abcd":
+            assert schedule.take(0.0) == key
+        for key in "abcd":
+            schedule.done(key, seconds, failed=failed)
+            schedule.add(key, seconds)
+        return schedule
+
+    def taken(self, schedule):
+        found = []
+        while (key := schedule.take(10.0)) is not None:
+            found.append(key)
+        return found
+
+    def test_leave_half_of_the_workers_to_all_others(self, schedule):
+        assert self.taken(schedule) == ["a", "b"]
+        assert schedule.next_due() is None
+        schedule.add("e", 9.0)
+        schedule.add("f", 10.0)
+        assert self.taken(schedule) == ["e", "f"]
+
+    def test_have_their_turns(self, schedule):
+        assert self.taken(schedule) == ["a", "b"]
+        schedule.done("a", 20.0, failed=True)
+        assert self.taken(schedule) == ["c"]
+        schedule.done("b", 20.0, failed=False)
+        assert self.taken(schedule) == ["d"]
+
+    @pytest.mark.parametrize(("seconds", "failed"), [(LONG - 1.0, True), (LONG + 1.0, False)], ids=["soon", "done"])
+    def test_are_none_that_fail_soon_and_none_that_get_done(self, seconds, failed):
+        assert self.taken(self.after(seconds, failed=failed)) == [*"abcd"]
+
+    def test_are_worked_on_also_where_there_is_one_worker(self):
+        schedule = Schedule[str]()
+        schedule.add("a", 0.0)
+        for now in (0.0, 100.0, 200.0):
+            assert schedule.take(now) == "a"
+            schedule.done("a", now + LONG + 1.0, failed=True)
 
 
 class Forgetful(Schedule[str]):
