@@ -13,7 +13,7 @@ import asyncio
 import logging
 import math
 from collections import defaultdict
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -34,8 +34,6 @@ _HURRY_SECONDS: Final = 0.5
 """For how long statuses are said although the pool is to be looked at again, or the server does not take them."""
 _ENOUGH_SECONDS: Final = 5.0
 """After which a look begins to say nothing more."""
-_TELLING_SECONDS: Final = 2.0
-"""After which it tries no more of the Events that could not be told before."""
 _UNTOLD_SECONDS: Final = 30.0
 """After which an Event that could not be told is tried again."""
 
@@ -126,12 +124,14 @@ class Sayer:
         self, compiled: Compiled, wanted: Changes, key: PoolKey, memory: _Memory, outcome: Outcome
     ) -> None:
         now, heard = asyncio.get_running_loop().time, _Heard()
-        await self._tell_the_untold(memory, heard)
         events = defaultdict[str, list[Event]](list)
         for event in compiled.events:
             events[event.metadata.uid].append(event)
         hurry, enough = now() + _HURRY_SECONDS, now() + _ENOUGH_SECONDS
         left = iter(_in_order(wanted, memory))
+
+        def is_enough() -> bool:
+            return now() > (hurry if self._is_due(key) else enough)
 
         async def say_some() -> None:
             for kind, said in left:
@@ -140,20 +140,18 @@ class Sayer:
                 for event in events.pop(said.metadata.uid, ()):
                     await self._tell(event, memory, heard)
                 await self._say(kind, said, memory, heard, outcome)
-                if now() > (hurry if self._is_due(key) else enough):
+                if is_enough():
                     return
 
-        await _together(say_some() for _ in range(_AT_ONCE))
+        await _together((self._tell_the_untold(memory, heard, is_enough), *(say_some() for _ in range(_AT_ONCE))))
         if next(left, None) is not None:
             outcome.waits.append(0.0)
 
-    async def _tell_the_untold(self, memory: _Memory, heard: _Heard) -> None:
-        now = asyncio.get_running_loop().time
-        enough = now() + _TELLING_SECONDS
+    async def _tell_the_untold(self, memory: _Memory, heard: _Heard, is_enough: Callable[[], bool]) -> None:
         for event in tuple(memory.untold.values()):
             if event.metadata.namespace not in heard.mute:
                 await self._tell(event, memory, heard)
-            if now() > enough:
+            if is_enough():
                 return
 
     async def _tell(self, event: Event, memory: _Memory, heard: _Heard) -> None:
@@ -200,7 +198,7 @@ def _in_order(wanted: Changes, memory: _Memory) -> list[tuple[Kind, Said]]:
     return [*pool, *((TENANT_WEIGHT, each) for each in tenants)]
 
 
-async def _together(coroutines: Iterator[Coroutine[Any, Any, None]]) -> None:
+async def _together(coroutines: Iterable[Coroutine[Any, Any, None]]) -> None:
     """Run all to their ends; where one fails the others are cancelled, and its error comes out as it is."""
     try:
         async with asyncio.TaskGroup() as tasks:

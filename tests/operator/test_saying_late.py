@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from support.compiling import LLAMA
 from support.reconciling import Server, looking, looks_at
 from support.resources import fair_pool, tenant_weight
+from support.scripted_endpoint import PATIENCE
 
 from fairpool_operator import saying
 from fairpool_operator.errors import ClusterUnavailable, Forbidden, NotNow
@@ -16,6 +19,10 @@ AWAY = NotNow("PATCH: 504", "request did not complete within the allotted timeou
 MANY = 60
 
 
+async def no_wait():
+    """Events are answered at once."""
+
+
 class Hanging(Server):
     """One that does not take some statuses, nor Events of some namespaces."""
 
@@ -24,8 +31,10 @@ class Hanging(Server):
         self.hangs = lambda name: False
         self.mute = set()
         self.answer = AWAY
+        self.before_events = no_wait
 
     async def create(self, kind, wanted):
+        await self.before_events()
         if wanted["metadata"]["namespace"] in self.mute:
             self.sent.append(("create", kind.name, wanted["metadata"]["name"], None))
             raise self.answer
@@ -190,8 +199,7 @@ class TestEventsThatAreNotTaken:
         await look()
         assert len(server.told()) == len(self.TWICE) - 1
 
-    async def test_do_not_keep_those_of_other_namespaces_waiting(self, server, look, monkeypatch):
-        monkeypatch.setattr(saying, "_TELLING_SECONDS", -1.0)
+    async def test_do_not_keep_those_of_other_namespaces_waiting(self, server, look, at_the_end):
         server.mute = {"guests", "others"}
         others = [tenant_weight(n, namespace="others", poolRef=POOL, tenantName="others/same") for n in ("o", "p")]
         await look(*guests(*self.TWICE, tenantName="guests/same"), *others)
@@ -202,6 +210,16 @@ class TestEventsThatAreNotTaken:
             assert len(server.told()) == 1
             told += server.told()
         assert [name for name in told if name in {"o", "p"}]
+
+    async def test_do_not_keep_a_status_waiting_when_they_are_tried_again(self, server, look):
+        server.mute = {"guests"}
+        await look(*guests(*self.TWICE, tenantName="guests/same"))
+        said = asyncio.Event()
+        server.before_events = said.wait
+        server.watch = lambda found: said.set() if found["kind"] == "TenantWeight" and found["status"] else None
+        async with asyncio.timeout(PATIENCE):
+            await look(tenant_weight("t"))
+        assert len([name for name in server.told() if name in self.TWICE]) == 1
 
     async def test_are_told_once_they_are_taken_and_not_again(self, server, look):
         server.mute = {"guests"}
