@@ -148,8 +148,10 @@ class _Operation:
     async def _look(self, key: PoolKey) -> None:
         began = asyncio.get_running_loop().time()
         failed, result = False, "done"
+        self._owed.discard(key)
         try:
-            self._leadership.guard()
+            if self._store.has(key):  # Of any other nothing is written; what was remembered of it is forgotten.
+                self._leadership.guard()
             again = await self._reconciler.reconcile(key)
             if again is not None:
                 self._queue.add(key, after=again)

@@ -91,6 +91,18 @@ class TestAPoolThatIsEdited:
         assert looks(story) == [LLAMA]
 
 
+def test_a_pool_that_is_gone_is_forgotten_also_by_one_that_does_not_lead():
+    async def story(operation, leadership):
+        leadership.held = False
+        operation._look_at([LLAMA])
+        await asyncio.sleep(A_WHILE)
+        operation._look_at(operation._store.remove("FairPool", fair_pool("llama")))
+        await asyncio.sleep(A_WHILE)
+        assert operation._owed == set()
+
+    assert looks(story) == [LLAMA]
+
+
 @pytest.mark.parametrize(("anew", "looked_at"), [(True, {LLAMA, QWEN}), (False, set())], ids=["anew", "still"])
 def test_one_that_leads_anew_looks_at_every_pool(anew, looked_at):
     async def story(operation, leadership):

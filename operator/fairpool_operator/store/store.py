@@ -115,6 +115,10 @@ class Store:
         """Every pool that is there, or that a TenantWeight refers to."""
         return frozenset(PoolKey(*name) for name in self._pools.names()) | self._weights_of_pool.keys()
 
+    def has(self, key: PoolKey) -> bool:
+        """Whether this is one of `keys`."""
+        return key in self._pools.names() or bool(self._weights_of_pool.of(key))
+
     def counts(self) -> tuple[int, int]:
         """How many FairPools and TenantWeights there are."""
         return len(self._pools), len(self._weights)
