@@ -60,6 +60,7 @@ _KEY_IN_WORDS: Final = (
     "must be at most 63 letters, digits and - _ . with a letter or digit at either end, with a DNS name and / before "
     "it or not"
 )
+_CORE_FINALIZERS: Final = frozenset({"foregroundDeletion", "kubernetes", "orphan"})
 _MOST_BYTES_OF_ANNOTATIONS: Final = 256 * 1024
 
 
@@ -92,6 +93,16 @@ def check_metadata(metadata: Mapping[str, Any]) -> Iterator[Cause]:
         yield cause(("metadata", "annotations"), Fault.TOO_LONG, detail)
     yield from _finalizers(metadata.get("finalizers") or ())
     yield from _owners(metadata.get("ownerReferences") or ())
+
+
+def check_core_metadata(metadata: Mapping[str, Any]) -> Iterator[Cause]:
+    """What is asked beyond that of Kubernetes' own kinds."""
+    if (generation := metadata.get("generation") or 0) < 0:
+        yield cause(("metadata", "generation"), Fault.INVALID, "must be greater than or equal to 0", generation)
+    for number, finalizer in enumerate(metadata.get("finalizers") or ()):
+        if "/" not in (finalizer or "") and finalizer not in _CORE_FINALIZERS:
+            detail = "name is neither a standard finalizer name nor is it fully qualified"
+            yield cause(("metadata", "finalizers", number), Fault.INVALID, detail)
 
 
 def name_of(metadata: Mapping[str, Any], number: int = 0) -> str:

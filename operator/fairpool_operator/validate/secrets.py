@@ -15,7 +15,7 @@ from typing import Any, Final
 from fairpool_operator.definitions import Schema
 from fairpool_operator.manifests import Steps
 from fairpool_operator.validate.causes import Cause, Fault, Key, cause
-from fairpool_operator.validate.metadata import check_metadata, check_types, unknown_metadata
+from fairpool_operator.validate.metadata import check_core_metadata, check_metadata, check_types, unknown_metadata
 from fairpool_operator.validate.secret_types import check_type
 from fairpool_operator.validate.shape import unknown_fields
 
@@ -55,7 +55,10 @@ def check_secret(secret: Mapping[str, Any], before: Mapping[str, Any] | None = N
     unknown = (*unknown_metadata(metadata), *unknown_fields(_FIELDS, secret))
     causes = [Cause(path, "unknown field") for path in unknown]
     causes += [*check_types(metadata), *_unread(secret)]
-    return causes or [*check_metadata(metadata or {}), *_kept(secret), *_edited(secret, before or {})]
+    if causes:
+        return causes
+    known = metadata or {}
+    return [*check_metadata(known), *check_core_metadata(known), *_kept(secret), *_edited(secret, before or {})]
 
 
 def _unread(secret: Mapping[str, Any]) -> Iterator[Cause]:
