@@ -205,8 +205,17 @@ class TestTheEnd:
         assert time.monotonic() - began < 6  # three times what is promised
 
 
-def test_an_empty_path_is_no_directory(capsys):
-    with pytest.raises(SystemExit) as ended:
-        main(["validate", "-f", ""])
-    assert ended.value.code == 2
-    assert "the path is empty: is a variable unset?" in capsys.readouterr().err
+class TestAnOption:
+    @pytest.mark.parametrize(
+        ("arguments", "said"),
+        [
+            (["-f", ""], "the path is empty: is a variable unset?"),
+            (["-f", ".", "-n", ""], "no namespace can be called '': is a variable unset?"),
+            (["-f", ".", "-n", "Team_A"], "no namespace can be called 'Team_A': is a variable unset?"),
+        ],
+    )
+    def test_that_means_nothing_ends_it_with_2(self, capsys, arguments, said):
+        with pytest.raises(SystemExit) as ended:
+            main(["validate", *arguments])
+        assert ended.value.code == 2
+        assert said in capsys.readouterr().err

@@ -9,6 +9,7 @@ import argparse
 import io
 import json
 import os
+import re
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -20,6 +21,8 @@ from fairpool_operator.errors import CannotStart
 from fairpool_operator.validate.findings import Finding, Report, Severity
 
 HELP: Final = "check FairPools and TenantWeights in files, as the API server and the operator would"
+
+_NAMESPACE: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 EXIT_INVALID: Final = 1
 EXIT_CANNOT_LOOK: Final = 2
@@ -40,6 +43,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "-n",
         "--namespace",
         default="default",
+        type=_namespace,
         metavar="NAME",
         help="where resources that name no namespace are (default: %(default)s)",
     )
@@ -57,6 +61,13 @@ def _path(given: str) -> Path:
     if not given:
         raise argparse.ArgumentTypeError("the path is empty: is a variable unset?")
     return Path(given)
+
+
+def _namespace(given: str) -> str:
+    """A namespace; what none can be called would be told as the fault of every resource."""
+    if not _NAMESPACE.fullmatch(given):
+        raise argparse.ArgumentTypeError(f"no namespace can be called {given!r}: is a variable unset?")
+    return given
 
 
 def run(parsed: argparse.Namespace) -> int:
