@@ -2,8 +2,9 @@
 
 They are read several times a second rather than watched: that is true on every file system, of files that are renamed
 over others and of directories that are made again, and costs nothing that could be felt. What always holds: a content
-counts once it has stayed for a moment, for a file that is written in several steps may be valid after each; and what
-counts is that content, not what the files hold when somebody comes to read them.
+counts once it has stayed for a moment, for a file that is written in several steps may be valid after each, and for
+longer where a file was emptied, as `decrypt x > keys.yaml` does long before it writes; and what counts is that content,
+not what the files hold when somebody comes to read them.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from fairpool_operator.manifests import Contents, contents_of
 
 _EVERY: Final = 0.2
 _SETTLE: Final = 0.1
+_LOOKS_IF_EMPTIED: Final = 30
+"""How many times as long it has to stay where a file was emptied."""
 _REST: Final = 10
 """How many times as long as a look took nothing is done after it: for directories with thousands of files."""
 
@@ -50,11 +53,19 @@ class Followed:
             await asyncio.sleep(max(_EVERY, _REST * (time.monotonic() - begun)))
 
     async def _settled(self, found: Seen) -> Seen:
-        before: Seen | None = None
-        while found != before:
+        looks = 0
+        while looks < (_LOOKS_IF_EMPTIED if _is_emptied(found, self._known) else 1):
             await asyncio.sleep(_SETTLE)
             before, found = found, await asyncio.to_thread(_look, self._paths)
+            looks = looks + 1 if found == before else 0
         return found
+
+
+def _is_emptied(found: Seen, known: Seen) -> bool:
+    """Whether there is a file in which there is nothing any more."""
+    if isinstance(found, str) or isinstance(known, str):
+        return False
+    return any(not content and known.get(file) for file, content in found.items())
 
 
 def _look(paths: Sequence[Path]) -> Seen:

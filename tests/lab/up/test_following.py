@@ -50,6 +50,14 @@ async def test_a_content_counts_once_it_has_stayed(file, edited):
     assert await following_it.changed() == {file: b"kind: B"}
 
 
+async def test_a_file_that_is_emptied_counts_once_it_has_stayed_so_for_long(file, edited):
+    following_it = followed(file)
+    edited(lambda: file.write_text(""), *[nothing] * 10, lambda: file.write_text("kind: B"))
+    assert await following_it.changed() == {file: b"kind: B"}
+    edited(lambda: file.write_text(""))
+    assert await following_it.changed() == {file: b""}
+
+
 async def test_what_is_seen_is_told_whatever_is_written_right_after_it(file, edited):
     following_it = followed(file)
     edited(lambda: file.write_text("kind: B"), nothing, nothing, lambda: file.write_text("kind: A"))
