@@ -225,3 +225,9 @@ class TestForgetting:
             owing(carry, f"t{number}", 10, 90)
         assert sorted(tenant for tenant, _ in carry.debts()) == ["t97", "t98", "t99"]
         assert len(carry._greatest) == 3
+
+    def test_who_was_dispatched_least_recently_goes_first(self):
+        carry = Carry(max_tenants=2)
+        for tenant in ("a", "b", "a", "c"):
+            owing(carry, tenant, 10, 90)
+        assert sorted(tenant for tenant, _ in carry.debts()) == ["a", "c"]

@@ -107,6 +107,14 @@ def test_who_comes_back_behind_the_others_has_no_credit_left_and_who_only_waits_
         assert again.cost == charged
 
 
+def test_endpoints_are_compared_by_what_requests_are_estimated_to_cost_and_not_by_what_is_owed():
+    pool = Pool()
+    first, second, _ = pool.ask(), pool.ask(), pool.ask()
+    pool.dispatcher.cancel(0.0, first, seen=Used(100, 456))
+    (endpoint,) = pool.dispatcher.endpoints
+    assert endpoint.outstanding == second.estimate < second.cost
+
+
 class TestEdits:
     def owing(self):
         """A pool in which `a` owes, has one request in flight and one that waits."""

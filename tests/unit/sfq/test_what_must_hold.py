@@ -127,6 +127,28 @@ class TestRemoval:
             run.scheduler.remove("a", made)
 
 
+class TestWhoLags:
+    def test_who_is_unknown_does_and_who_waits_or_leads_does_not(self):
+        run = History(Scheduler(price))
+        assert run.scheduler.lags("a")
+        run.arrive("a")
+        assert not run.scheduler.lags("a")
+        run.dispatch()
+        assert not run.scheduler.lags("a")
+
+    def test_who_is_still_remembered_when_virtual_time_has_passed_it_does(self):
+        run = History(Scheduler(price))
+        led = "abcde"
+        for tenant in led:
+            run.arrive(tenant)
+        run.arrive("z", 9)
+        run.arrive("z")
+        while (went := run.dispatch()).tenant != "z" or went.start_tag == 0:
+            pass
+        assert {meter.tenant for meter in run.scheduler.meters()} & set(led)
+        assert all(run.scheduler.lags(tenant) for tenant in led)
+
+
 class TestStrangers:
     @staticmethod
     def check_nobody_starves(bound):
