@@ -155,6 +155,13 @@ class TestInWords:
         assert pair.greatest == gap.Gap("a", "b", after=3, upto=6, gap=9 * q, bound=(5 + 9) * q)
         assert pair.greatest.ratio == pytest.approx(9 / 14)
 
+    def test_an_interval_that_began_well_is_not_forgotten_for_a_later_one(self):
+        crowd = [Step("arrive", tenant, 1, 0) for tenant in "ba" for _ in range(4)]
+        charges = (("a", 3), ("b", 5), ("a", 4), ("a", 4))
+        log = log_of([*crowd, *(Step("dispatch", tenant, cost, 0) for tenant, cost in charges)])
+        worst, q = gap.measure(log.events).worst, log.header.q
+        assert (worst.ahead, worst.upto, worst.gap, worst.bound) == ("a", 11, (3 - 5 + 4 + 4) * q, (4 + 0) * q)
+
     def test_the_worst_pair_comes_first_and_names_the_gap_that_exceeds_most(self):
         crowd = [Step("arrive", tenant, 1, 0) for tenant in "abc" for _ in range(4)]
         log = log_of([*crowd, *(Step("dispatch", "a", 3, 0) for _ in range(3)), Step("dispatch", "b", 2, 0)])
