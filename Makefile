@@ -48,10 +48,10 @@ lint: $(READY)  ## Check style, types and layers
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
-bench: $(READY)  ## Measure the gateway beside its peers, for docs/performance.md (an hour; a C compiler, nginx)
-	@$(BIN)/python -m fairpool_lab.bench.gateway --page docs/performance.md
+bench: $(READY)  ## Measure the gateway beside its peers, for docs/performance.md (45 minutes at most; a C compiler, nginx)
+	@$(BIN)/python -m fairpool_lab.bench.gateway --page docs/performance.md $(if $(RECORD),--record)
 
-bench-quick: $(READY)  ## Measure it beside nginx in five minutes, against the ratios recorded by make bench-quick RECORD=1
+bench-quick: $(READY)  ## Measure it beside nginx in five minutes, against the ratios recorded by make bench RECORD=1
 	@$(BIN)/python -m fairpool_lab.bench.gateway --quick $(if $(RECORD),--record)
 
 bench-counts: $(READY)  ## Count the instructions of a request and of decisions, against those recorded by RECORD=1 (valgrind)

@@ -18,6 +18,7 @@
 #define EVENTS 512
 #define STAMP 19 /* digits */
 #define TICK 50  /* milliseconds between two looks for requests that take too long */
+#define ADDRESSES 250
 
 struct connection {
     int fd; /* -1 while there is none */
@@ -143,10 +144,23 @@ static void send_rest(struct connection *connection) {
     be_writing(connection, unsent[0].iov_len || unsent[1].iov_len);
 }
 
+/* Come from one of many addresses: a port that was used rests for a while, and one address has but some 28,000 of them,
+ * so that with a connection for each request the search for a free one would be what is measured. */
+static void come_from_elsewhere(int fd) {
+    struct sockaddr_in address = loopback(0);
+    int yes = 1;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1 + (uint32_t)(schedule.number % ADDRESSES));
+    setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &yes, sizeof yes);
+    if (bind(fd, (struct sockaddr *)&address, sizeof address))
+        give_up("an address of this machine: %s", strerror(errno));
+}
+
 static void dial(struct connection *connection) {
     struct sockaddr_in address = loopback(asked.port);
     connection->fd = tcp_socket();
     without_delay(connection->fd);
+    if (asked.churn)
+        come_from_elsewhere(connection->fd);
     if (connect(connection->fd, (struct sockaddr *)&address, sizeof address) && errno != EINPROGRESS) {
         fail(connection, CONNECT);
         return;

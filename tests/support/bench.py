@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from fairpool_lab.bench.results import Measured, Results, Seen, Times
+from fairpool_lab.bench.results import Decided, Measured, Results, Seen, Times
 
 
 def times(p50: float = 0.0, p99: float = 0.0, *, count: int = 100) -> Times:
@@ -45,8 +45,13 @@ def measured(subject: str, workload: str, number: int, saw: Seen, *, cpu: float 
     return Measured(subject, workload, number, saw, cpu_seconds=cpu, memory=1 << 30)
 
 
+def decided(number: int, *, faster: float = 1.0) -> Decided:
+    """What a scheduler decided in a round that is so much slower; as the goals allow, or so much faster."""
+    return Decided(number, {100: 900e3 / number, 5_000: 350e3 * faster, 100_000: 900e3 / 8 / number * faster})
+
+
 def results(each: Iterable[Measured], **fields: Any) -> Results:
     """A run of these measurements."""
     every = list(each)
     subjects = {one.subject: f"about {one.subject}" for one in every}
-    return Results("a machine", "2026-01-01T00:00:00+00:00", subjects, {}, every, **fields)
+    return Results("a machine", "2026-01-01T00:00:00+00:00", subjects, measured=every, **fields)

@@ -31,6 +31,7 @@ class OddServer:
     port: int = 0
     asked: list[Asked] = field(default_factory=list)
     connections: int = 0
+    peers: set[str] = field(default_factory=set)
 
 
 @contextlib.asynccontextmanager
@@ -40,6 +41,7 @@ async def odd_server(answer: Answer) -> AsyncIterator[OddServer]:
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         server.connections += 1
+        server.peers.add(writer.get_extra_info("peername")[0])
         serving.add(asyncio.current_task())
         try:
             await exchange(reader, writer)

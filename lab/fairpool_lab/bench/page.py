@@ -37,6 +37,9 @@ class Picture:
 PICTURES: Final = (
     Picture("requests.svg", "Requests in a second at 64 connections: more is better", workloads.SIXTY_FOUR, shown.RATE),
     Picture(
+        "crowd.svg", "p99 of the time of an answer at 256 connections, in ms: less is better", workloads.MANY, shown.P99
+    ),
+    Picture(
         "latency.svg",
         "p99 of the time of an answer at 2,000 requests/s, in ms: less is better",
         workloads.STEADY,
@@ -89,15 +92,19 @@ def _draw(results: Results, picture: Picture, directory: Path) -> bool:
 
 
 def _lines(results: Results, drawn: Sequence[Picture], charts: str) -> Iterator[str]:
-    rounds = max((each.round for each in results.measured), default=0)
-    yield f"Measured on {results.began[:10]}, in {rounds} interleaved rounds, on {results.machine}."
-    yield "Each subject has one core, the load and the endpoint the other. Medians, and in brackets their range."
+    met = {name: {each.round for each in results.measured if each.subject == name} for name in results.subjects}
+    rounds = max(map(len, met.values()), default=0)
+    fewer = [f"{len(those)} of them for {name}" for name, those in met.items() if len(those) < rounds]
+    often = f" ({', '.join(fewer)})" if fewer else ""
+    yield f"Measured on {results.began[:10]}, in {rounds} interleaved rounds{often}, on {results.machine}."
+    yield "Each subject has one core, load and endpoint the other. Medians, and in brackets the range of the rounds."
     yield ""
     yield "| | |"
     yield "|---|---|"
     yield from (f"| {name} | {about} |" for name, about in results.subjects.items())
     yield ""
     yield from (f"{name} is left out: {' '.join(reason.split())}\n" for name, reason in results.left_out.items())
+    yield from (f"Not measured: {' '.join(reason.split())}\n" for reason in results.missing)
     yield "| goal | bound | measured | |"
     yield "|---|---:|---:|---|"
     for goal, over in reached(results):

@@ -74,15 +74,35 @@ class Measured(msgspec.Struct, frozen=True):
         return self.cpu_seconds / self.seen.events * PER_EVENTS
 
 
+class Decided(msgspec.Struct, frozen=True):
+    """The scheduler alone in one round: decisions in a second by how many tenants were backlogged."""
+
+    round: int
+    per_second: dict[int, float]
+
+
 class Results(msgspec.Struct):
-    """A whole run. `left_out` gives the reason for each subject that could not be had."""
+    """A whole run, as far as it is.
+
+    Attributes:
+        machine: on which it is.
+        began: when.
+        subjects: what each one is, of those that served.
+        left_out: why each of the others did not, or not until the end.
+        measured: one after another.
+        decided: likewise.
+        unexpected: how requests ended at the gateway, by its own account, that should not.
+        missing: what was not measured although it was planned, a sentence each.
+    """
 
     machine: str
     began: str
-    subjects: dict[str, str]
-    left_out: dict[str, str]
+    subjects: dict[str, str] = {}
+    left_out: dict[str, str] = {}
     measured: list[Measured] = []
+    decided: list[Decided] = []
     unexpected: dict[str, int] = {}
+    missing: list[str] = []
 
     def of(self, subject: str, workload: str) -> list[Measured]:
         """All rounds of one subject under one workload."""
@@ -90,8 +110,10 @@ class Results(msgspec.Struct):
 
     def rounds(self) -> Iterator[Round]:
         """What was measured, round by round."""
-        for number in sorted({each.round for each in self.measured}):
-            yield Round({(each.subject, each.workload): each for each in self.measured if each.round == number})
+        decided = {each.round: each.per_second for each in self.decided}
+        for number in sorted({each.round for each in self.measured} | decided.keys()):
+            by = {(each.subject, each.workload): each for each in self.measured if each.round == number}
+            yield Round(by, decided.get(number, {}))
 
     def failures(self, subjects: Iterable[str]) -> list[str]:
         """What failed for these subjects, a line for each round in which anything did."""
@@ -123,9 +145,10 @@ class Results(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What was measured one after another, by subject and workload."""
+    """What was measured one after another, by subject and workload; and decisions in a second by tenants."""
 
     by: dict[tuple[str, str], Measured]
+    decided: dict[int, float]
 
     def seen(self, subject: str, workload: str) -> Seen:
         """What the load saw; a KeyError if that was not measured."""

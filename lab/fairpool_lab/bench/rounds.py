@@ -2,87 +2,107 @@
 
 Rounds are interleaved (A B A B), so that whatever else the machine does meets all subjects alike. What is measured has
 one core, the endpoint and the load share the other, and what these two can do themselves is measured as the subject
-`direct`.
+`direct`. What always holds: a measurement that fails is named, and takes no other with it.
 """
 
 from __future__ import annotations
 
 import asyncio
-import datetime as dt
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import sys
+import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
-from fairpool_lab.bench import compiled
-from fairpool_lab.bench.machine import Cores, cpu_seconds, described, memory, pinned
-from fairpool_lab.bench.results import Measured, Results, Seen
-from fairpool_lab.bench.stage import Target, staged
-from fairpool_lab.bench.subjects import Subject
+from fairpool_lab.bench import compiled, scheduler
+from fairpool_lab.bench.machine import Cores, cpu_seconds, memory, pinned
+from fairpool_lab.bench.plan import SCHEDULER_TAKES, Plan
+from fairpool_lab.bench.progress import Progress
+from fairpool_lab.bench.results import Decided, Measured, Results, Seen
+from fairpool_lab.bench.stage import Stage, Target, staged
 from fairpool_lab.bench.workloads import Workload
-from fairpool_lab.errors import ProcessFailed
+from fairpool_lab.errors import LabError, ProcessFailed
 
-_PATIENCE = 180.0
+_PATIENCE = 75.0
+"""Seconds beyond those for which it measures, in which a load waits for the last answer, and ends."""
 _LOOK = 0.25
 _LOOKS = 60
 
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What meets what, and how often.
-
-    Attributes:
-        subjects: what is started.
-        pairs: of a subject and a workload, in their order within a round.
-        rounds: how many there are.
-        doubt: whether what was measured so far asks for another round, of `most` in all.
-        most: how many there may be then.
-    """
-
-    subjects: Sequence[Subject]
-    pairs: Sequence[tuple[str, Workload]]
-    rounds: int
-    doubt: Callable[[Results], bool] = lambda _: False
-    most: int = 0
-
-    @property
-    def steps(self) -> int:
-        """How many measurements it takes without doubt."""
-        return self.rounds * len(self.pairs)
-
-    def goes_on(self, number: int, results: Results) -> bool:
-        """Whether there is another round after so many."""
-        return number < self.rounds or (number < self.most and self.doubt(results))
+T = TypeVar("T")
 
 
-async def measure(plan: Plan, directory: Path, step: Callable[[str], None], say: Callable[[str], None]) -> Results:
+async def measure(plan: Plan, directory: Path, results: Results, progress: Progress) -> None:
     """Run a plan.
 
     Args:
         plan: what to run.
         directory: for everything that is written.
-        step: is told what comes next, after each measurement.
-        say: is told of each subject that is left out.
+        results: take what was measured, as soon as it was.
+        progress: is told what comes next, and of each subject that is left out.
     """
-    cores, load = Cores.of_this_machine(), compiled.program("load")
-    began = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
-    async with staged(plan.subjects, cores, directory, say) as stage:
-        results = Results(described(), began, stage.about, stage.left_out)
+    ends = time.monotonic() + 60 * plan.minutes
+    cores = Cores.of_this_machine()
+    async with staged(plan.subjects, cores, directory, progress.say) as stage:
+        results.subjects, results.left_out = stage.about, stage.left_out
+        rounds = _Rounds(plan, directory, results, progress, stage, cores)
         number = 0
         while plan.goes_on(number, results):
             number += 1
-            for name, workload in plan.pairs:
-                if target := stage.targets.get(name):
-                    command = [*pinned(cores.around), str(load), "--port", str(target.port)]
-                    before = cpu_seconds(target.session)
-                    seen = await _seen([*command, *workload.command(directory)])
-                    took = cpu_seconds(target.session) - before
-                    results.measured.append(Measured(name, workload.name, number, seen, took, memory(target.session)))
-                    await _settled(target)
-                step(f"{name}: {workload.title}")
+            if not await rounds.run(number, ends):
+                results.missing.append(f"no more than a part of round {number}: {plan.minutes:g} minutes were over")
+                break
         results.unexpected = await stage.unexpected()
-    return results
+
+
+class _Rounds:
+    """A plan's rounds on a stage."""
+
+    def __init__(
+        self, plan: Plan, directory: Path, results: Results, progress: Progress, stage: Stage, cores: Cores
+    ) -> None:
+        self._plan = plan
+        self._directory = directory
+        self._results = results
+        self._progress = progress
+        self._stage = stage
+        self._cores = cores
+        self._load = [*pinned(cores.around), str(compiled.program("load"))]
+
+    async def run(self, number: int, ends: float) -> bool:
+        """One of them; false if time ran out before it was over."""
+        for name, workload in self._plan.of_round(number):
+            if time.monotonic() + workload.takes > ends:
+                return False
+            self._progress.begin(f"round {number}, {workload.name}, {name}", workload.takes)
+            if target := self._stage.targets.get(name):
+                try:
+                    await self._meet(number, name, target, workload)
+                except LabError as error:
+                    self._miss(f"{name}, {workload.name}, round {number}: {error}")
+        if self._plan.scheduler:
+            self._progress.begin(f"round {number}, the scheduler alone", SCHEDULER_TAKES)
+            command = [*pinned(self._cores.subject), sys.executable, "-m", scheduler.__name__, "--json"]
+            try:
+                decided = await _said(command, SCHEDULER_TAKES, dict[int, float])
+                self._results.decided.append(Decided(number, decided))
+            except LabError as error:
+                self._miss(f"the scheduler, round {number}: {error}")
+        return True
+
+    async def _meet(self, number: int, name: str, target: Target, workload: Workload) -> None:
+        before = cpu_seconds(target.session)
+        command = [*self._load, "--port", str(target.port), *workload.command(self._directory)]
+        seen = await _said(command, workload.takes, Seen)
+        took = cpu_seconds(target.session) - before
+        if name in self._stage.targets:
+            self._results.measured.append(Measured(name, workload.name, number, seen, took, memory(target.session)))
+            await _settled(target)
+
+    def _miss(self, what: str) -> None:
+        self._results.missing.append(what)
+        self._progress.say(f"not measured: {what}")
 
 
 async def _settled(target: Target) -> None:
@@ -94,20 +114,23 @@ async def _settled(target: Target) -> None:
             return
 
 
-async def _seen(command: Sequence[str]) -> Seen:
-    """What a load saw."""
+async def _said(command: Sequence[str], seconds: float, kind: type[T]) -> T:
+    """What a program says that takes so long."""
     child = await asyncio.create_subprocess_exec(
         *command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
     )
     try:
-        async with asyncio.timeout(_PATIENCE):
+        async with asyncio.timeout(seconds + _PATIENCE):
             said, complained = await child.communicate()
     except TimeoutError:
-        raise ProcessFailed(f"the load did not end within {_PATIENCE:g} s") from None
+        raise ProcessFailed(f"it did not end within {seconds + _PATIENCE:g} s") from None
     finally:
         if child.returncode is None:
             child.kill()
             await child.wait()
     if child.returncode:
-        raise ProcessFailed(f"the load ended with status {child.returncode}: {complained.decode(errors='replace')}")
-    return msgspec.json.decode(said, type=Seen)
+        raise ProcessFailed(f"it ended with status {child.returncode}: {complained.decode(errors='replace')}")
+    try:
+        return msgspec.json.decode(said, type=kind)
+    except msgspec.MsgspecError as error:
+        raise ProcessFailed(f"it said what cannot be read: {error}") from error

@@ -1,18 +1,21 @@
 """`make bench-scheduler`: decisions per second and memory per tenant, and how both grow with the tenants that wait.
 
 Sizes are interleaved in each round and medians are compared. Exit status 1 if the scheduler is more than `MOST_SLOWER`
-times slower with the most tenants than with the fewest.
+times slower with the most tenants than with the fewest. With `--json` one round and nothing else, for `make bench`.
 """
 
 from __future__ import annotations
 
+import argparse
 import gc
 import statistics
 import sys
 import time
 import tracemalloc
+from collections.abc import Sequence
 from itertools import count
 
+import msgspec
 from rich import box
 from rich.console import Console
 from rich.progress import Progress
@@ -27,15 +30,21 @@ SECONDS = 1.0
 _BATCH = 2_000
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print; returns the exit status."""
-    console = Console()
+    parser = argparse.ArgumentParser(prog="make bench-scheduler", description="Measure decisions per second.")
+    parser.add_argument("--json", action="store_true", help="one round: decisions per second by backlogged tenants")
+    console, as_json = Console(), parser.parse_args(arguments).json
+    schedulers = {tenants: backlogged(tenants) for tenants in TENANTS}
+    gc.collect()
+    gc.freeze()
+    if as_json:
+        once = {tenants: decisions_per_second(scheduler) for tenants, scheduler in schedulers.items()}
+        print(msgspec.json.encode(once).decode())
+        return 0
     rates: dict[int, list[float]] = {tenants: [] for tenants in TENANTS}
     with Progress(console=console) as progress:
         bar = progress.add_task("rounds", total=ROUNDS * len(TENANTS))
-        schedulers = {tenants: backlogged(tenants) for tenants in TENANTS}
-        gc.collect()
-        gc.freeze()
         for _ in range(ROUNDS):
             for tenants, scheduler in schedulers.items():
                 rates[tenants].append(decisions_per_second(scheduler))

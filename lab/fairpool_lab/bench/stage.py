@@ -81,7 +81,10 @@ class Stage:
         for target in self.targets.values():
             if target.admin is not None:
                 async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{target.admin}", timeout=60) as admin:
-                    outcomes = outcomes_in((await admin.get("/metrics")).text)
+                    try:
+                        outcomes = outcomes_in((await admin.get("/metrics")).text)
+                    except httpx.HTTPError as error:
+                        raise ProcessFailed(f"the gateway does not tell its metrics: {error!r}") from error
                 for reason in outcomes.keys() - set(EXPECTED):
                     found[reason] = found.get(reason, 0) + outcomes[reason]
         return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
@@ -12,6 +12,7 @@ from fairpool_lab.bench.subjects import FEW_SLOTS, MANY_TENANTS, TENANTS, key_of
 
 WAITING: Final = 10_000
 LARGE: Final = 1 << 20
+_AFTER: Final = 1.5
 _LENGTH = 950
 """Bytes of an ordinary prompt: the request has about 1 KB."""
 
@@ -46,6 +47,15 @@ class Workload:
     kind: Kind = Kind.WHOLE
     tenants: int = TENANTS
     large: float = 0.0
+
+    @property
+    def takes(self) -> float:
+        """Seconds that are expected of it, with what is still on its way when it ends."""
+        return self.warmup + self.seconds + _AFTER
+
+    def rehearsed(self) -> Workload:
+        """The same for a moment only, to see whether everything works."""
+        return replace(self, warmup=min(self.warmup, 0.5), seconds=0.5)
 
     def command(self, directory: Path) -> list[str]:
         """What the load generator is told, but for where; writes the files that it reads to a directory."""
@@ -104,7 +114,7 @@ MANY: Final = _closed(256, seconds=4)
 STEADY: Final = _open("b", "2,000 requests/s, open loop", seconds=5)
 STREAMS: Final = _streams(200, 100, seconds=5)
 MORE_STREAMS: Final = _streams(1_000, 20, seconds=5)
-MIXED: Final = _open("d", "the same, 1 % of the requests with 1 MB", seconds=5, large=0.01)
+MIXED: Final = _open("d", "2,000 requests/s, 1 % of them with 1 MB; times of the others", seconds=5, large=0.01)
 WAIT: Final = _crowd("e", f"{WAITING:,} requests wait while {FEW_SLOTS} run", tenants=TENANTS, seconds=6)
 TENANTS_WAIT: Final = _crowd("f", f"{MANY_TENANTS:,} tenants backlogged", tenants=MANY_TENANTS, seconds=6)
 CHURN: Final = Workload("g", "a connection for each request", ("closed", "--churn", "--connections", "64"), seconds=4)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import shutil
+import signal
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,11 +20,11 @@ from support.tenant import pool_over
 
 from fairpool_lab import processes
 from fairpool_lab.bench import compiled, gateway, shown, stage, workloads
-from fairpool_lab.bench.goals import GOALS, GUARDED
 from fairpool_lab.bench.machine import free_port, pinned, tool
 from fairpool_lab.bench.peers import NGINX
+from fairpool_lab.bench.plan import Plan
+from fairpool_lab.bench.progress import Progress
 from fairpool_lab.bench.results import Results
-from fairpool_lab.bench.rounds import Plan
 from fairpool_lab.bench.subjects import GATEWAY, Place, Subject
 from fairpool_lab.bench.workloads import Kind, Workload
 from fairpool_lab.errors import FileInvalid, MachineLacks
@@ -43,6 +44,8 @@ TWIN = Subject(
     lambda: compiled.program("backend"),
     lambda program, place: [str(program), "--port", str(place.port)],
 )
+BRIEF = replace(workloads.SIXTY_FOUR, seconds=0.3, warmup=0.1)
+IMPOSSIBLE = Workload("x", "no load at all", ("closed", "--connections", "none"), 0.1)
 FLEETING = Subject(
     "fleeting",
     "a peer that ends while others are measured",
@@ -122,32 +125,6 @@ class TestFailures:
         assert "apt-get install" in capsys.readouterr().out
 
 
-class TestPlans:
-    def test_each_takes_no_longer_than_it_says(self):
-        for plan, most in ((gateway.whole(), 40 * 60), (gateway.quick(), 3 * 60)):
-            assert plan.rounds * sum(each.warmup + each.seconds + 0.5 for _, each in plan.pairs) < most
-
-    def test_everything_that_is_measured_is_started(self):
-        for plan in (gateway.whole(), gateway.quick()):
-            started = {"direct", *(subject.name for subject in plan.subjects)}
-            assert {name for name, _ in plan.pairs} == started
-
-    def test_what_the_guard_compares_is_measured_by_the_quick_one_and_what_the_goals_do_by_the_whole_one(self):
-        for plan, figures in (
-            (gateway.quick(), [figure for figure, _ in GUARDED.values()]),
-            (gateway.whole(), [goal.figure for goal in GOALS]),
-        ):
-            found = results(measured(name, each.name, 1, seen(events=1, p50=1, p99=1)) for name, each in plan.pairs)
-            (one,) = found.rounds()
-            for figure in figures:
-                figure(one)
-
-    def test_more_rounds_follow_only_while_there_is_doubt(self):
-        sure, doubtful = (Plan((), (), rounds=2, doubt=lambda _, it=it: it, most=4) for it in (False, True))
-        assert [sure.goes_on(number, results([])) for number in range(3)] == [True, True, False]
-        assert [doubtful.goes_on(number, results([])) for number in range(5)] == [True] * 4 + [False]
-
-
 class TestFiles:
     def test_results_come_back_as_they_were_written(self, tmp_path):
         found = results([measured("nginx", "a-64", 1, seen())])
@@ -180,25 +157,30 @@ def test_nginx_tells_its_version():
 
 
 def test_a_whole_run_measures_each_subject_and_ends_what_it_started(tmp_path, monkeypatch, capsys):
-    brief = replace(workloads.SIXTY_FOUR, seconds=0.3, warmup=0.1)
     options = ("streams", "--connections", "5", "--events", "20")
     streams = Workload("c-5", "few streams", options, 0.2, 0.0, "events=20 rate=100 ", Kind.STREAM)
-    pairs = [(name, brief) for name in ("direct", "twin", "broken", "fleeting", "fairpool")]
-    pairs.append(("fairpool", streams))
+    pairs = [(name, BRIEF) for name in ("direct", "twin", "broken", "fleeting", "fairpool")]
+    pairs += [("twin", IMPOSSIBLE), ("fairpool", streams)]
 
     def once(found):
         return found.measured[-1].round == 1
 
     monkeypatch.setattr(
-        gateway, "quick", lambda: Plan((TWIN, BROKEN, FLEETING, GATEWAY), pairs, rounds=1, doubt=once, most=3)
+        gateway,
+        "quick",
+        lambda: Plan((TWIN, BROKEN, FLEETING, GATEWAY), pairs, rounds=1, scheduler=True, doubt=once, most=3),
     )
     file = tmp_path / "bench.json"
-    assert gateway.main(["--quick", "--output", str(file)]) == 0
+    assert gateway.main(["--quick", "--output", str(file)]) == 1
     assert descendants(os.getpid()) == {}
     found = Results.read(file)
     left_out = {"broken": "there is no such thing", "fleeting": "fleeting ended with status 124 while it was needed"}
     assert {name: why.partition(";")[0] for name, why in found.left_out.items()} == left_out
     assert found.unexpected == {}
+    failed = "it ended with status 2: none is no number"
+    assert [line.partition(" of")[0] for line in found.missing] == [f"twin, x, round {n}: {failed}" for n in (1, 2)]
+    assert [each.round for each in found.decided] == [1, 2]
+    assert all(rate > 0 for each in found.decided for rate in each.per_second.values())
     staying = [each for each in found.measured if each.subject != "fleeting"]
     met = [("direct", "a-64"), ("twin", "a-64"), ("fairpool", "a-64"), ("fairpool", "c-5")]
     assert [(each.subject, each.workload) for each in staying] == met * 2
@@ -208,4 +190,34 @@ def test_a_whole_run_measures_each_subject_and_ends_what_it_started(tmp_path, mo
         assert each.seen.begun == each.seen.answered > 0
         assert each.memory > 1 << 16
     assert sum(each.cpu_seconds for each in staying if each.subject == "fairpool") > 0
-    assert "broken is left out: there is no such thing" in capsys.readouterr().out
+    said = capsys.readouterr()
+    assert "broken is left out: there is no such thing" in said.err
+    assert "not measured: twin, x, round 1" in said.out
+
+
+def test_one_that_is_interrupted_ends_what_it_started_and_keeps_what_it_measured(tmp_path, monkeypatch, capsys):
+    class UntilTheThird(Progress):
+        def begin(self, what, seconds):
+            super().begin(what, seconds)
+            if what.startswith("round 3"):
+                os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.setattr(gateway, "Progress", UntilTheThird)
+    monkeypatch.setattr(gateway, "quick", lambda: Plan((TWIN,), [("twin", BRIEF)], rounds=9))
+    file, path = tmp_path / "bench.json", tmp_path / "performance.md"
+    assert gateway.main(["--quick", "--output", str(file), "--page", str(path)]) == 128 + signal.SIGTERM
+    assert descendants(os.getpid()) == {}
+    assert [each.round for each in Results.read(file).measured] == [1, 2]
+    assert not path.exists()
+    assert gateway.main(["--from", str(file), "--page", str(path)]) == 0
+    assert "in 2 interleaved rounds" in path.read_text()
+
+
+def test_one_whose_time_is_over_begins_nothing_more_and_says_so(tmp_path, monkeypatch):
+    pairs = [("twin", BRIEF), ("twin", replace(BRIEF, seconds=60))]
+    monkeypatch.setattr(gateway, "quick", lambda: Plan((TWIN,), pairs, rounds=2, minutes=0.5))
+    file = tmp_path / "bench.json"
+    assert gateway.main(["--quick", "--output", str(file)]) == 1
+    found = Results.read(file)
+    assert [(each.workload, each.round) for each in found.measured] == [("a-64", 1)]
+    assert found.missing == ["no more than a part of round 1: 0.5 minutes were over"]

@@ -76,6 +76,7 @@ class TestCounts:
         assert adds_up(seen) == {}
         assert server.connections == len(server.asked) == seen["answered"]
         assert {asked.headers["connection"] for asked in server.asked} == {"close"}
+        assert len(server.peers) == min(250, server.connections)
 
     async def test_connections_may_begin_one_after_another(self):
         began = []
