@@ -5,6 +5,7 @@ import logging
 
 import pytest
 import uvloop
+from support.certificates import Authority
 
 
 def pytest_asyncio_loop_factories(config, item):
@@ -20,3 +21,15 @@ async def nothing_unhandled(caplog):
     assert not unhandled
     server = [record for record in caplog.get_records("call") if record.name.startswith("uvicorn")]
     assert not [record.getMessage() for record in server if record.levelno >= logging.WARNING]
+
+
+@pytest.fixture
+def authority(tmp_path):
+    """Who vouches for certificates."""
+    return Authority(tmp_path)
+
+
+@pytest.fixture
+def volume(tmp_path):
+    """Where a certificate and its key are put."""
+    return tmp_path / "volume"

@@ -14,21 +14,11 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
     load_pem_private_key,
 )
-from support.certificates import NAME, Authority
+from support.certificates import NAME
 from support.files import in_place
 from support.secured_gateway import handshake, of, pair, secured_gateway
 
 from fairpool_gateway.errors import CannotStart
-
-
-@pytest.fixture
-def authority(tmp_path):
-    return Authority(tmp_path)
-
-
-@pytest.fixture
-def volume(tmp_path):
-    return tmp_path / "volume"
 
 
 def encrypted(key):

@@ -6,7 +6,6 @@ import errno
 import socket
 
 import pytest
-from support.certificates import Authority
 from support.scripted_endpoint import until
 
 from fairpool_gateway.app import listener as listeners
@@ -25,11 +24,6 @@ class Kept(asyncio.Protocol):
 
     def connection_lost(self, exc):
         self.kept.discard(self)
-
-
-@pytest.fixture
-def authority(tmp_path):
-    return Authority(tmp_path)
 
 
 @contextlib.asynccontextmanager

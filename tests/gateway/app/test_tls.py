@@ -20,16 +20,6 @@ from fairpool_gateway.app import certificate as certificate_module
 from fairpool_gateway.app import listener
 
 
-@pytest.fixture
-def authority(tmp_path):
-    return Authority(tmp_path)
-
-
-@pytest.fixture
-def volume(tmp_path):
-    return tmp_path / "volume"
-
-
 @contextlib.asynccontextmanager
 async def trusting(gateway, context, name="a", **options):
     """The official client, which trusts as the context says."""
