@@ -17,10 +17,11 @@ from fairpool_gateway.app.certificate import Certificate
 from fairpool_gateway.config import EndpointSettings, dump
 from fairpool_gateway.errors import CannotStart
 from fairpool_lab.errors import CertificateInvalid, LabError, OutputInvalid, ProcessFailed
-from fairpool_lab.processes import Program, running
+from fairpool_lab.processes import Program
 from fairpool_lab.up import programs
 from fairpool_lab.up.local import TLS_CERTIFICATE, TLS_KEY, Local, configured
 from fairpool_lab.up.programs import Ports
+from fairpool_lab.up.started import Failed, Started
 from fairpool_lab.up.state import CONFIG, PoolState, headers, key
 
 _WORTH_TELLING = re.compile(r"^\S+ (?:WARNING|ERROR) \S+ (.+)")
@@ -32,7 +33,6 @@ _AGAIN_SECONDS = 2.0
 """Before what failed is tried again; each time twice as long, up to the other."""
 _AGAIN_SECONDS_AT_MOST = 30.0
 
-Failed = Callable[[LabError], None]
 Came = Callable[[], None]
 
 
@@ -82,20 +82,24 @@ class Pool:
         self._next_number = 0
         self._models: tuple[str, ...] = ()
         self._endpoints: tuple[EndpointSettings, ...] = ()
-        self._gateway: _Started | None = None
-        self._engines: _Started | None = None
-        self._earlier_engines: list[_Started] = []
+        self._gateway: Started | None = None
+        self._engines: Started | None = None
+        self._earlier_engines: list[Started] = []
         self._task = asyncio.create_task(self._run())
 
     def want(self, local: Local) -> None:
         """Have it so from now on; where there are problems it stays as it is."""
-        if self.failure is not None and local == self._wanted:
+        if local == self._wanted:
             return
-        self._wanted, self.failure, self._again_seconds = local, None, _AGAIN_SECONDS
-        if local.config is not None and local.idle is None:
+        if self.failure is not None:
+            self.failure = self.late = None
+        self._wanted, self._again_seconds = local, _AGAIN_SECONDS
+        if local.idle is not None:
+            self._last_good = _serving_nobody(self._last_good)
+        elif local.config is not None:
             self._last_good = local
-            with contextlib.suppress(OutputInvalid):  # which the task will meet, and tell
-                self._have_the_gateway_follow()
+        with contextlib.suppress(OutputInvalid):  # which the task will meet, and tell
+            self._have_the_gateway_follow()
         self._met.clear()
         self._changed.set()
 
@@ -168,7 +172,7 @@ class Pool:
                 self._be_late(FINISHES)
                 await self._gateway.end()
                 self._gateway = None
-            if self._gateway is None:
+            if self._gateway is None and local is self._last_good:  # else what is so now comes first
                 self._write(local)
                 await self._start_gateway(local)
 
@@ -217,7 +221,7 @@ class Pool:
 
     async def _started_engines(self, engines: list[Program]) -> list[re.Match[str]]:
         """Start engines in the place of those that there are, which go on for now; what each announced."""
-        before, self._engines = self._engines, _Started(engines, self._failed)
+        before, self._engines = self._engines, Started(engines, self._failed)
         if before is not None:
             self._earlier_engines.append(before)
         try:
@@ -268,7 +272,7 @@ class Pool:
             drain_seconds=self._drain_seconds,
             heard=heard,
         )
-        self._over_tls, self._gateway = local.over_tls, _Started([program], self._failed)
+        self._over_tls, self._gateway = local.over_tls, Started([program], self._failed)
         try:
             [said] = await self._gateway.said()
         except LabError:
@@ -283,7 +287,7 @@ class Pool:
         self._earlier_engines.clear()
         self._files.forget_secrets()
 
-    def _all_started(self) -> list[_Started]:
+    def _all_started(self) -> list[Started]:
         """The gateway, which ends first, and the engines."""
         return [each for each in (self._gateway, self._engines, *self._earlier_engines) if each is not None]
 
@@ -293,50 +297,13 @@ def _problem(failure: LabError) -> str:
     return failure.problem if isinstance(failure, ProcessFailed) else str(failure)
 
 
+def _serving_nobody(local: Local | None) -> Local | None:
+    """What a gateway can follow that is to end, for the configuration without any tenant it would refuse."""
+    if local is None or local.config is None:
+        return None
+    return replace(local, tenants=(), config=local.config.model_copy(update={"suspend": True}))
+
+
 def _simulated(models: tuple[str, ...]) -> tuple[str, ...]:
     """The models of simulated engines, of a pool that names these."""
     return models or (programs.SIMULATED_MODEL,)
-
-
-class _Started:
-    """Programs that run until they are told to end."""
-
-    def __init__(self, started: list[Program], failed: Failed) -> None:
-        self._failed = failed
-        self._over = asyncio.Event()
-        self._said: asyncio.Future[list[re.Match[str]]] = asyncio.get_running_loop().create_future()
-        self._task = asyncio.create_task(self._run(started))
-
-    async def said(self) -> list[re.Match[str]]:
-        """What each announced.
-
-        Raises:
-            ProcessFailed: one did not start.
-        """
-        await asyncio.wait((self._task, self._said), return_when=asyncio.FIRST_COMPLETED)
-        return self._said.result() if self._said.done() else self._task.result() or []
-
-    def tell(self) -> None:
-        """Tell them to end."""
-        self._over.set()
-
-    async def end(self) -> None:
-        """Tell them to end, and wait for it."""
-        self.tell()
-        await asyncio.wait((self._task,))
-        if not self._task.cancelled():
-            self._task.exception()  # is nobody's, where the end came before it was known that they do not start
-
-    def hurry(self) -> None:
-        """Kill those that were told to end and have not."""
-        self._task.cancel()
-
-    async def _run(self, started: list[Program]) -> None:
-        try:
-            async with running(*started) as said:
-                self._said.set_result(said)
-                await self._over.wait()
-        except LabError as problem:
-            if not self._said.done():
-                raise
-            self._failed(problem)

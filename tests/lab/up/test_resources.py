@@ -6,22 +6,13 @@ import re
 
 import pytest
 from support.permissions import minded
-from support.up import Files, namespace, pool, secret, weight, write
+from support.up import namespace, pool, secret, weight, write
 
 from fairpool_lab.up.resources import Resources
 from fairpool_operator.manifests import read
 from fairpool_operator.view import PoolKey
 
 LLAMA = PoolKey("default", "llama")
-
-
-@pytest.fixture
-def files(tmp_path) -> Files:
-    files = Files(tmp_path)
-    files.write("pool", pool())
-    files.write("tenants", weight("search", weight=300), weight("batch", weight=100))
-    assert files.taken() == []
-    return files
 
 
 def test_what_is_edited_counts(files):

@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from support.up import Files, pool, secret, weight
+from support.up import secret, weight
 
 from fairpool_operator.view import PoolKey
 
 LLAMA = PoolKey("default", "llama")
 TLS_WITHOUT_KEYS = {**secret("pair", use="tls"), "type": "kubernetes.io/tls"}
 ENCRYPTED = {**secret("more", more="ENC[AES256_GCM,data:abc]"), "sops": {"version": "3.9.0"}}
-
-
-@pytest.fixture
-def files(tmp_path) -> Files:
-    files = Files(tmp_path)
-    files.write("pool", pool())
-    files.write("tenants", weight("search", weight=300), weight("batch", weight=100))
-    assert files.taken() == []
-    return files
 
 
 def test_a_secret_whose_label_is_no_text_stays_as_it_was(files):
