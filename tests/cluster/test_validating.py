@@ -200,24 +200,25 @@ class TestWhateverMayBeWrong:
 
 class TestEditsOfSecrets:
     async def test_are_refused_where_and_as_it_is_said_here(self, admin, namespace):
-        metadata = {"name": "keys", "namespace": namespace}
-        before = {
-            "apiVersion": "v1",
-            "kind": "Secret",
-            "metadata": metadata,
-            "immutable": True,
-            "stringData": {"a": "1"},
-        }
-        await admin.create(before)
-        for change in ({"stringData": {"a": "2"}}, {"stringData": {}}, {"immutable": False}, {"type": "any/other"}, {}):
-            edited = {**before, **change}
-            told = set()
-            try:
-                await admin.replace(edited)
-            except Refused as refused:
-                told = {(place, without_value(message)) for place, message in refused.causes}
-            assert told == {(rendered(cause.path), cause.message) for cause in server.check(edited, before)[0]}
-            assert bool(told) == bool(change)
+        plain = {"apiVersion": "v1", "kind": "Secret", "stringData": {"a": "1"}}
+        fixed = {**plain, "metadata": {"name": "fixed", "namespace": namespace}, "immutable": True}
+        typed = {**plain, "metadata": {"name": "typed", "namespace": namespace}, "type": "any/other"}
+        opaque = {**plain, "metadata": {"name": "opaque", "namespace": namespace}}
+        for before, refused, taken in (
+            (fixed, ({"stringData": {"a": "2"}}, {"stringData": {}}, {"immutable": False}, {"type": "any/other"}), {}),
+            (typed, ({"type": None}, {"type": ""}, {"type": "Opaque"}), {"stringData": {"a": "2"}}),
+            (opaque, ({"type": "any/other"},), {"type": "Opaque"}),
+        ):
+            await admin.create(before)
+            for change in (*refused, taken):
+                edited = {**before, **change}
+                told = set()
+                try:
+                    await admin.replace(edited)
+                except Refused as problem:
+                    told = {(place, without_value(message)) for place, message in problem.causes}
+                assert told == {(rendered(cause.path), cause.message) for cause in server.check(edited, before)[0]}
+                assert bool(told) == (change is not taken)
 
 
 class TestResourcesTogether:

@@ -94,7 +94,7 @@ def _kept(secret: Mapping[str, Any]) -> Iterator[Cause]:
 
 def _edited(secret: Mapping[str, Any], before: Mapping[str, Any]) -> Iterator[Cause]:
     """What cannot be changed: the type ever, and the values once `immutable` is true, which it stays."""
-    if before and secret.get("type") and secret["type"] != (before.get("type") or _TYPE):
+    if before and (secret.get("type") or _TYPE) != (before.get("type") or _TYPE):
         yield cause(("type",), Fault.INVALID, "field is immutable")
     if before.get("immutable"):
         fixed = "field is immutable when `immutable` is set"
