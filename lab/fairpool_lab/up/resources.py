@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import count
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -20,7 +21,7 @@ from fairpool_lab.up.admission import judge
 from fairpool_operator.manifests import Document, Manifests, Problem, Steps
 from fairpool_operator.store import Store
 from fairpool_operator.validate.kinds import API_VERSIONS, mistake
-from fairpool_operator.validate.metadata import name_of
+from fairpool_operator.validate.metadata import new_name
 from fairpool_operator.validate.secrets import values_of
 from fairpool_operator.view import LABEL
 
@@ -60,8 +61,8 @@ class Resources:
         self._namespace = namespace
         self._held: dict[Identity, Held] = {}
         self._next_age = 0
-        self._numbers: dict[tuple[Identity, Path, int], int] = {}
-        self._generated: Counter[Identity] = Counter()
+        self._numbers = count(1)
+        self._generated: dict[tuple[Identity, Path, int], Identity] = {}
 
     def take(self, manifests: Manifests) -> tuple[Problem, ...]:
         """Have what was read in force, as far as it can be used; returns what cannot."""
@@ -70,10 +71,11 @@ class Resources:
         twice: list[Problem] = []
         found: dict[Identity, Held] = {}
         refused: list[tuple[Identity, Problem]] = []
+        named = {self._written(each) for each in manifests.documents if _is_named(each)}
         for document, nth in _counted(manifests.documents):
             if not _is_looked_at(document):
                 continue
-            identity = self._identity(document, nth)
+            identity = self._identity(document, nth, named)
             before = self._held.get(identity)
             written = self._with_namespace(document.object, identity)
             verdict = judge(written, before.stored if before and _is_named(document) else None)
@@ -89,8 +91,8 @@ class Resources:
         kept = self._kept(bad, bool(untold), found)
         self._held = found | kept
         marked = (_marked(problem) if identity in kept else problem for identity, problem in refused)
-        because = [*untold, *(problem for identity, problem in refused if identity not in kept)]
-        return (*untold, *twice, *marked, *_staying(sorted(kept.keys() - bad), because))
+        unsure = [(identity.kind, problem) for identity, problem in refused if identity not in kept]
+        return (*untold, *twice, *marked, *_staying(sorted(kept.keys() - bad), untold, unsure))
 
     def store(self) -> Store:
         """The same, as the operator knows a cluster."""
@@ -118,23 +120,30 @@ class Resources:
         held = self._held.get(Identity("Secret", namespace, name))
         return b"" if held is None else values_of(held.stored).get(key, b"").strip()
 
-    def _identity(self, document: Document, nth: int) -> Identity:
-        """What it is; one without a name has a number of its `generateName`, by its file and its place there.
-
-        So none becomes another while a file before it cannot be read.
-        """
+    def _written(self, document: Document) -> Identity:
+        """What it is called in its file; one without a name has none."""
         fields = _metadata(document)
         namespace = "" if document.kind == "Namespace" else str(fields.get("namespace") or self._namespace)
-        identity = Identity(document.kind, namespace, str(fields.get("name") or ""))
-        beginning = fields.get("generateName")
+        return Identity(document.kind, namespace, str(fields.get("name") or ""))
+
+    def _identity(self, document: Document, nth: int, named: Collection[Identity]) -> Identity:
+        """What it is; one without a name has one of its `generateName`, by its file and its place there.
+
+        So none becomes another while a file before it cannot be read. No other has that name, of `named` none either.
+        """
+        identity = self._written(document)
+        beginning = _metadata(document).get("generateName")
         if identity.name or not isinstance(beginning, str) or not beginning:
             return identity
-        alike = identity._replace(name=beginning)
-        place = alike, document.file, nth
-        if place not in self._numbers:
-            self._generated[alike] += 1
-            self._numbers[place] = self._generated[alike]
-        return identity._replace(name=name_of({"generateName": beginning}, self._numbers[place]))
+        place = identity._replace(name=beginning), document.file, nth
+        if place not in self._generated or self._generated[place] in named:
+            name = new_name(
+                _metadata(document),
+                self._numbers,
+                lambda name: any(identity._replace(name=name) in each for each in (named, self._held)),
+            )
+            self._generated[place] = identity._replace(name=name)
+        return self._generated[place]
 
     def _with_namespace(self, object_: Mapping[str, Any], identity: Identity) -> dict[str, Any]:
         metadata = {} if object_.get("metadata") is None else object_["metadata"]
@@ -209,15 +218,30 @@ def _marked(problem: Problem) -> Problem:
     return Problem(problem.file, problem.line, f"{problem.message} (its last good edition stays in force)")
 
 
-def _staying(identities: Sequence[Identity], because: Sequence[Problem]) -> Iterator[Problem]:
-    """What is told of resources that are not found in the files, and stay for what there is."""
+def _staying(
+    identities: Sequence[Identity], untold: Sequence[Problem], unsure: Sequence[tuple[str, Problem]]
+) -> Iterator[Problem]:
+    """What is told of resources that are not found in the files, and stay for what there is, of each kind together.
+
+    Args:
+        identities: those that stay, in order.
+        untold: what may be anything.
+        unsure: what may be anything of its kind.
+    """
+    for kind in dict.fromkeys(each.kind for each in identities):
+        alike = [each for each in identities if each.kind == kind]
+        because = (*untold, *(problem for of, problem in unsure if of == kind))
+        for first in because[:1]:
+            yield Problem(first.file, first.line, _until_corrected(alike))
+
+
+def _until_corrected(identities: Sequence[Identity]) -> str:
     number = "1 resource that is found in no file stays"
     if len(identities) > 1:
         number = f"{len(identities)} resources that are found in no file stay"
     named = ", ".join(map(str, identities[:_MOST_NAMED]))
     more = f" and {len(identities) - _MOST_NAMED} more" if len(identities) > _MOST_NAMED else ""
-    for first in because[:1] if identities else ():
-        yield Problem(first.file, first.line, f"{number} until this is corrected: {named}{more}")
+    return f"{number} until this is corrected: {named}{more}"
 
 
 def _as_in_a_cluster(identity: Identity, held: Held) -> dict[str, Any]:

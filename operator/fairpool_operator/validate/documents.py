@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from itertools import count
 from typing import Any
 
 from fairpool_operator.compile import Refusal, Settings, compile_pool
@@ -16,7 +17,7 @@ from fairpool_operator.manifests import Document, Manifests, Steps
 from fairpool_operator.validate.causes import rendered
 from fairpool_operator.validate.findings import Finding, Report, Severity
 from fairpool_operator.validate.kinds import is_in_a_namespace, is_ours, mistake
-from fairpool_operator.validate.metadata import name_of
+from fairpool_operator.validate.metadata import name_of, new_name
 from fairpool_operator.validate.server import check
 from fairpool_operator.validate.surroundings import Surroundings
 from fairpool_operator.view import LABEL, PoolKey, View
@@ -38,7 +39,7 @@ class _Validation:
         self._documents: dict[_Known, Document] = {}
         self._refused_secrets: set[_Known] = set()
         self._named: set[_Known] = set()
-        self._generated = 0
+        self._numbers = count(1)
 
     def report(self, manifests: Manifests, now: datetime) -> Report:
         self._found += [
@@ -83,17 +84,13 @@ class _Validation:
                 self._around.unusable_pools.add(PoolKey(*_known(document.kind, resource)[1:]))
             return
         if not _is_named(resource):
-            stored["metadata"]["name"] = self._new_name(document.kind, resource)
+            stored["metadata"]["name"] = new_name(
+                resource["metadata"],
+                self._numbers,
+                lambda name: (document.kind, resource["metadata"]["namespace"], name) in self._named,
+            )
         self._once(document, stored)
         self._around.add(stored)
-
-    def _new_name(self, kind: str, resource: Mapping[str, Any]) -> str:
-        """A name such as the server would make for one that leaves it to it: nothing in the files is called so."""
-        while True:
-            self._generated += 1
-            name = name_of(resource["metadata"], self._generated)
-            if (kind, resource["metadata"]["namespace"], name) not in self._named:
-                return name
 
     def _once(self, document: Document, resource: Mapping[str, Any]) -> None:
         """Know where a resource is, and tell of one that is elsewhere too, under a name of its own."""

@@ -6,7 +6,7 @@ What always holds: of metadata that cannot even be read nothing more is said tha
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from fairpool_operator.definitions import Schema
@@ -109,6 +109,11 @@ def name_of(metadata: Mapping[str, Any], number: int = 0) -> str:
     """What the resource is called, or would be; `number` stands for what the server puts behind a generateName."""
     generated: str = metadata.get("generateName") or ""
     return metadata.get("name") or (generated and f"{generated[:58]}{number:05}")
+
+
+def new_name(metadata: Mapping[str, Any], numbers: Iterator[int], is_taken: Callable[[str], bool]) -> str:
+    """A name such as the server would make for a resource that leaves it to it: nothing else is called so."""
+    return next(name for number in numbers if not is_taken(name := name_of(metadata, number)))
 
 
 def _names(metadata: Mapping[str, Any]) -> Iterator[Cause]:

@@ -215,6 +215,23 @@ def test_those_of_one_generate_name_are_as_many_objects_and_stay_who_they_are(fi
     assert place == f"{files.directory / 'teams.yaml'}:{files.line_of('teams', 'weight: 7')}"
 
 
+@pytest.mark.parametrize("is_first", [False, True])
+def test_the_name_of_one_that_leaves_it_to_the_server_is_nobody_elses(files, is_first):
+    def generated(beginning: str, weighs: int) -> dict:
+        return {**weight("any", weight=weighs), "metadata": {"generateName": beginning}}
+
+    named = {f"team-{number:05}": 100 + number for number in range(1, 4)}
+    these = [weight(name, weight=weighs) for name, weighs in named.items()]
+    files.write("named", *(these if is_first else ()))
+    files.write("teams", generated("team-", 7), generated("l" * 59, 59), generated("l" * 60, 60))
+    assert files.taken() == []
+    files.write("named", *these)
+    assert files.taken() == []
+    weights = files.weights()
+    assert {name: weights[name] for name in named} == named
+    assert sorted(weights.values()) == [7, 59, 60, 100, *named.values(), 300]
+
+
 @pytest.mark.parametrize("nameless", [pool(), weight("any"), namespace("any")], ids=lambda each: each["kind"])
 @pytest.mark.parametrize("metadata", [{}, None, {"name": ""}, {"generateName": ""}])
 def test_those_without_a_name_are_told_of_with_their_line(files, nameless, metadata):

@@ -62,9 +62,23 @@ def test_one_that_is_refused_keeps_other_secrets_from_being_removed_and_nothing_
     files.write("keys", refused)
     files.write("tenants", weight("search", weight=300))
     problem, *_, stays = files.taken()
-    assert problem.startswith("keys.yaml:")
-    assert stays.endswith(" 1 resource that is found in no file stays until this is corrected: Secret default/keys")
+    place = problem.partition(" ")[0]
+    assert place.startswith("keys.yaml:")
+    assert stays == f"{place} 1 resource that is found in no file stays until this is corrected: Secret default/keys"
     assert files.weights() == {"search": 300}
+
+
+def test_each_that_stays_is_told_of_beside_what_is_refused_of_its_kind(files):
+    files.write("keys", secret(search="key-of-search"))
+    assert files.taken() == []
+    files.write("keys", TLS_WITHOUT_KEYS)
+    files.write("a", weight("third", weight=5000))
+    files.write("tenants", weight("search", weight=300))
+    told = files.taken()
+    for kind, stays in (("Secret", "keys"), ("TenantWeight", "batch")):
+        place = next(each.partition(" ")[0] for each in told if f": {kind} default/" in each)
+        why = "1 resource that is found in no file stays until this is corrected"
+        assert f"{place} {why}: {kind} default/{stays}" in told
 
 
 @pytest.mark.parametrize("refused", [TLS_WITHOUT_KEYS, ENCRYPTED], ids=["without keys", "encrypted"])
@@ -97,6 +111,19 @@ def test_what_is_immutable_of_one_stays_as_it_was(files, edited, field, problem)
     assert told.startswith(f"keys.yaml:{files.line_of('keys', field)}: Secret default/keys: {problem}")
     assert told.endswith("(its last good edition stays in force)")
     assert files.resources.value("default", "keys", "search") == b"key-of-search"
+
+
+@pytest.mark.parametrize("written", [None, ""])
+def test_the_type_of_one_cannot_be_left_out_once_it_has_another_than_without(files, written):
+    typed = {**secret(search="key-of-search"), "type": "any/other"}
+    files.write("keys", typed)
+    assert files.taken() == []
+    files.write("keys", {**typed, "type": written})
+    [told] = files.taken()
+    assert ": Secret default/keys: type: Invalid value: field is immutable" in told
+    files.write("keys", {**typed, "stringData": {"search": "another"}})
+    assert files.taken() == []
+    assert files.resources.value("default", "keys", "search") == b"another"
 
 
 def test_all_else_of_an_immutable_one_can_be_edited_and_it_can_be_made_anew(files):
