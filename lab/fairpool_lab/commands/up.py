@@ -11,19 +11,19 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from pathlib import Path
 
 from fairpool_lab.errors import OptionInvalid, ProcessFailed
 from fairpool_lab.processes import run as run_processes
 from fairpool_lab.up.endpoints import given
 from fairpool_lab.up.programs import Ports
 from fairpool_lab.up.session import Options, Session
+from fairpool_operator.validate.command import namespace, path
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     parser.add_argument(
-        "-f", "--filename", action="append", required=True, type=Path, metavar="PATH", dest="paths",
+        "-f", "--filename", action="append", required=True, type=path, metavar="PATH", dest="paths",
         help="a file, or a directory whose .yaml and .yml files are read; - is the standard input; may be given again",
     )  # fmt: skip
     parser.add_argument(
@@ -40,6 +40,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "-n",
         "--namespace",
         default="default",
+        type=namespace,
         metavar="NAME",
         help="that of resources that name none (default: %(default)s)",
     )
@@ -59,7 +60,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="the same for health, metrics and debug, on loopback only (default: %(default)s)",
     )
     parser.add_argument(
-        "--state", type=Path, metavar="DIR", help="where configurations and logs go (default: they are gone in the end)"
+        "--state", type=path, metavar="DIR", help="where configurations and logs go (default: they are gone in the end)"
     )
     parser.add_argument(
         "--drain-seconds",

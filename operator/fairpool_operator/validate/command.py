@@ -35,7 +35,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--filename",
         action="append",
         required=True,
-        type=_path,
+        type=path,
         metavar="PATH",
         help="a file, a directory (every .yaml and .yml below it) or - for the standard input; may be given again",
     )
@@ -43,7 +43,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "-n",
         "--namespace",
         default="default",
-        type=_namespace,
+        type=namespace,
         metavar="NAME",
         help="where resources that name no namespace are (default: %(default)s)",
     )
@@ -56,14 +56,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=run)
 
 
-def _path(given: str) -> Path:
+def path(given: str) -> Path:
     """A path; an empty one would be the directory that one happens to be in."""
     if not given:
         raise argparse.ArgumentTypeError("the path is empty: is a variable unset?")
     return Path(given)
 
 
-def _namespace(given: str) -> str:
+def namespace(given: str) -> str:
     """A namespace; what none can be called would be told as the fault of every resource."""
     if not _NAMESPACE.fullmatch(given):
         raise argparse.ArgumentTypeError(f"no namespace can be called {given!r}: is a variable unset?")

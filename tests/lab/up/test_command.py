@@ -103,6 +103,22 @@ def test_an_endpoint_that_could_be_of_either_of_two_pools(refused):
     assert err.startswith("fairpool: --endpoint: there are several pools, default/llama, default/mini: say whose")
 
 
+@pytest.mark.parametrize(
+    ("option", "value", "problem"),
+    [
+        ("-n", "Team_A", "no namespace can be called 'Team_A': is a variable unset?"),
+        ("-n", "", "no namespace can be called '': is a variable unset?"),
+        ("-f", "", "the path is empty: is a variable unset?"),
+        ("--state", "", "the path is empty: is a variable unset?"),
+    ],
+)
+def test_what_comes_of_a_variable_that_is_unset(tmp_path, capsys, option, value, problem):
+    with pytest.raises(SystemExit) as ended:
+        main(["up", "-f", str(tmp_path / "none"), "--simulate", "1", option, value])
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.endswith(f": {problem}\n")
+
+
 @pytest.mark.parametrize(("option", "value"), [("--port", "70000"), ("--admin-port", "-1")])
 def test_a_port_that_cannot_be(refused, option, value):
     _, err = refused(pool(), weight("search"), KEYS, options=("--simulate", "1", option, value))
