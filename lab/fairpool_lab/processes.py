@@ -76,7 +76,7 @@ async def running(*programs: Program) -> AsyncIterator[list[re.Match[str]]]:
             children: list[_Child] = []
             try:
                 for program in programs:
-                    children.append(child := _Child(program, await _spawn(program.command)))
+                    children.append(child := _Child(program, await _spawn(program)))
                     watching.create_task(child.watch())
                 yield [await child.announced for child in children]
             finally:
@@ -171,15 +171,18 @@ class _Child:
         return f"; it said last:\n{''.join(self._last)}" if self._last else ", and said nothing"
 
 
-async def _spawn(command: Sequence[str]) -> asyncio.subprocess.Process:
-    return await asyncio.create_subprocess_exec(
-        *(sys.executable, "-I", "-S", tied.__file__, str(os.getpid()), signal.SIGTERM.name),
-        *command,
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-        start_new_session=True,
-    )
+async def _spawn(program: Program) -> asyncio.subprocess.Process:
+    try:
+        return await asyncio.create_subprocess_exec(
+            *(sys.executable, "-I", "-S", tied.__file__, str(os.getpid()), signal.SIGTERM.name),
+            *program.command,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise ProcessFailed(f"{program.name} cannot be started: {error.strerror}") from error
 
 
 async def _until_signalled(main: Coroutine[Any, Any, T], again: Callable[[], None] | None) -> T:

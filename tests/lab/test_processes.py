@@ -148,6 +148,11 @@ class TestWhatFails:
             async with running(program(SERVES, tmp_path / "none" / "log")):
                 pytest.fail("it runs")
 
+    async def test_one_that_the_kernel_does_not_start_is_named(self, tmp_path):
+        with pytest.raises(ProcessFailed, match=r"^the child cannot be started: Argument list too long$"):
+            async with running(program(SERVES, tmp_path / "log", "x" * 200_000)):
+                pass
+
     async def test_a_program_that_does_not_exist_is_a_failure_like_any_other(self, tmp_path):
         with pytest.raises(ProcessFailed, match="No such file"):
             async with running(Program("the child", ["/nowhere/to/be/found"], SAYS, tmp_path / "log")):

@@ -221,6 +221,7 @@ class Pool:
 
     async def _started_engines(self, engines: list[Program]) -> list[re.Match[str]]:
         """Start engines in the place of those that there are, which go on for now; what each announced."""
+        self._earlier_engines = [each for each in self._earlier_engines if not each.have_ended]
         before, self._engines = self._engines, Started(engines, self._failed)
         if before is not None:
             self._earlier_engines.append(before)

@@ -34,8 +34,15 @@ class Started:
         await asyncio.wait((self._task, self._said), return_when=asyncio.FIRST_COMPLETED)
         return self._said.result() if self._said.done() else self._task.result() or []
 
+    @property
+    def have_ended(self) -> bool:
+        """Whether nothing of them runs any more."""
+        return self._task.done()
+
     def tell(self) -> None:
-        """Tell them to end."""
+        """Tell them to end, also while they start."""
+        if not self._over.is_set() and not self._said.done():
+            self._task.cancel()
         self._over.set()
 
     async def end(self) -> None:
