@@ -25,6 +25,8 @@ from fairpool_lab.up.started import Failed, Started
 from fairpool_lab.up.state import CONFIG, PoolState, headers, key
 
 _WORTH_TELLING = re.compile(r"^\S+ (?:WARNING|ERROR) \S+ (.+)")
+_FOLLOWED = re.compile(r"^\S+ INFO \S+ an edit of .+ is in force")
+_PAIR = (TLS_CERTIFICATE, TLS_KEY)
 
 FINISHES = "what it ran before is being finished first"
 _STARTS = "it is being started"
@@ -78,6 +80,8 @@ class Pool:
         self._met = asyncio.Event()
         self._is_late = asyncio.Event()
         self._over_tls = False
+        self._needed: set[str] = set()
+        self._may_be_read: set[str] = set()
         self._again_seconds = _AGAIN_SECONDS
         self._next_number = 0
         self._models: tuple[str, ...] = ()
@@ -159,6 +163,7 @@ class Pool:
                 self.served = None
                 self._be_late(FINISHES)
             await self._end()
+            self._files.forget_secrets()
         elif local.config is not None:
             self._have_the_gateway_follow()
             if self._gateway is None:
@@ -186,10 +191,9 @@ class Pool:
         """Say it before anything is started or ended for a gateway that could not start."""
         if not local.over_tls:
             return
-        pair = (TLS_CERTIFICATE, TLS_KEY)
-        self._files.write({name: local.files[name] for name in pair})
+        self._files.write({name: local.files[name] for name in _PAIR})
         try:
-            Certificate(*map(self._files.path, pair))
+            Certificate(*map(self._files.path, _PAIR))
         except CannotStart as problem:
             what = "the certificate that spec.gateway.tls names cannot be used"
             raise CertificateInvalid(f"{local.place}: {what}: {problem}") from None
@@ -239,7 +243,10 @@ class Pool:
             self._write(self._last_good)
 
     def _write(self, local: Local) -> None:
-        """Everything that the gateway reads, its configuration after what that names, and then the keys to try with."""
+        """Everything that the gateway reads, its configuration after what that names, and then the keys to try with.
+
+        What else came of Secrets goes: at once, or what a gateway may read once it has followed this.
+        """
         assert local.config is not None
         config = local.config.model_copy(update={"models": self._models})
         written = dump(configured(config, self._endpoints, self._files.directory))
@@ -251,18 +258,31 @@ class Pool:
             if tenant.key is not None:
                 credentials[key(tenant.name)] = tenant.key.encode()
         self._files.write({**local.files, CONFIG: written.encode()})
-        self._files.write_keys(credentials)
+        self._files.write(credentials)
+        self._needed = {*local.files, *credentials}
+        self._may_be_read.update(local.files)
+        self._forget_secrets(is_followed=self._gateway is None)
+
+    def _forget_secrets(self, *, is_followed: bool) -> None:
+        """Remove what nobody needs any more of what came of Secrets."""
+        if is_followed:
+            self._may_be_read &= self._needed
+        listens_with = _PAIR if self._gateway is not None and self._over_tls else ()
+        self._files.forget_secrets(but=self._needed.union(self._may_be_read, listens_with))
 
     async def _start_gateway(self, local: Local) -> None:
         self._be_late(_STARTS)
         tls: tuple[str, ...] = ()
         if local.over_tls:
-            certificate, certificate_key = (str(self._files.path(name)) for name in (TLS_CERTIFICATE, TLS_KEY))
+            certificate, certificate_key = (str(self._files.path(name)) for name in _PAIR)
             tls = ("--tls-certificate", certificate, "--tls-key", certificate_key)
 
         def heard(line: str) -> None:
             if found := _WORTH_TELLING.match(line):
                 self._say(f"{local.key}: {found[1]}")
+            elif _FOLLOWED.match(line):
+                with contextlib.suppress(OutputInvalid):  # which the next edit meets, or the end tells
+                    self._forget_secrets(is_followed=True)
 
         program = programs.gateway(
             f"the gateway of {local.key}",
@@ -286,7 +306,6 @@ class Pool:
             await started.end()
         self._gateway = self._engines = self.served = None
         self._earlier_engines.clear()
-        self._files.forget_secrets()
 
     def _all_started(self) -> list[Started]:
         """The gateway, which ends first, and the engines."""

@@ -122,6 +122,7 @@ class Pools:
 
     async def _leave(self, key: PoolKey, pool: Pool) -> None:
         await pool.end()
+        self._files.forget_secrets_of(key)
         del self._numbers[key], self._leaving[key]
         self._say(f"Pool {key} has ended.")
         self._came.set()

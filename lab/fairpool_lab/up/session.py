@@ -77,7 +77,7 @@ class Session:
             ProcessFailed: what was started ended by itself.
             LabError: what no pool could be served for at the start, such as a port that is not to be had.
         """
-        with state(self._options.state) as files:
+        with state(self._options.state, self._say) as files:
             drain_seconds = self._options.drain_seconds
             self._pools = pools = Pools(files, self._options.first, drain_seconds, self._say)
             try:

@@ -1,8 +1,9 @@
 """The files of one session: configurations, what a cluster would mount, keys to try with, and logs.
 
-What always holds: nobody but the user can read them; a file is replaced as a whole; what came of a Secret is gone at
-the end, or where that was a kill, at the next beginning in that place, and so is all of it if no place was given.
-Nothing is written or removed but in directories that were made here, which a marker tells from all others.
+What always holds: nobody but the user can read them; a file is replaced as a whole; what came of a Secret is gone once
+nobody needs it, at the end, or where that was a kill, at the next beginning in that place, and so is all of it if no
+place was given; what cannot be removed is told of. Nothing is written or removed but in directories that were made
+here, which a marker tells from all others.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
@@ -33,8 +34,12 @@ _FROM_SECRETS: Final = ("engine", "engine-ca", "keys", "tls")
 
 
 @contextlib.contextmanager
-def state(given: Path | None) -> Iterator[State]:
+def state(given: Path | None, say: Callable[[str], None]) -> Iterator[State]:
     """A place for the files of a session: the directory that was given, or one for this session only.
+
+    Args:
+        given: the directory, if any was.
+        say: told of what came of Secrets and cannot be removed.
 
     Raises:
         OutputInvalid: nothing can be written there, or another session writes there.
@@ -45,12 +50,12 @@ def state(given: Path | None) -> Iterator[State]:
         directory = given or Path(tempfile.mkdtemp(prefix=_FOR_ONE_SESSION))
     except OSError as error:
         raise OutputInvalid(f"{given} is no directory that can be written to: {error.strerror}") from error
-    kept = State(directory.resolve())
+    kept = State(directory.resolve(), say)
     try:
         with _alone(directory):
             if given is None:
                 _mark_for_one_session(directory)
-                _remove_what_killed_sessions_left(directory.parent)
+                _remove_what_killed_sessions_left(directory.parent, say)
             kept.forget_secrets()
             try:
                 yield kept
@@ -89,21 +94,22 @@ def _mark_for_one_session(directory: Path) -> None:
         raise OutputInvalid(f"{directory} cannot be written to: {error.strerror}") from error
 
 
-def _remove_what_killed_sessions_left(where: Path) -> None:
+def _remove_what_killed_sessions_left(where: Path, say: Callable[[str], None]) -> None:
     """Remove directories for one session that nobody has any more; one is marked only while it is had."""
     for directory in where.glob(f"{_FOR_ONE_SESSION}*"):
         with contextlib.suppress(OutputInvalid):  # which is another's that runs
             if _is_own(directory):
                 with _alone(directory):
-                    State(directory).forget_secrets()
+                    State(directory, say).forget_secrets()
                     shutil.rmtree(directory, ignore_errors=True)
 
 
 class State:
-    """A directory, and in it one for each pool."""
+    """A directory, and in it one for each pool. `say` is told of what cannot be removed."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, say: Callable[[str], None]) -> None:
         self.directory = directory
+        self._say = say
         self._pools: dict[PoolKey, PoolState] = {}
 
     def of(self, key: PoolKey) -> PoolState:
@@ -113,7 +119,17 @@ class State:
     def forget_secrets(self) -> None:
         """Remove what came of Secrets, of pools of earlier sessions too."""
         for marker in self.directory.glob(f"*/{MARKER}"):
-            PoolState(marker.parent).forget_secrets()
+            self._forget_secrets(PoolState(marker.parent))
+
+    def forget_secrets_of(self, key: PoolKey) -> None:
+        """Remove what came of Secrets for a pool that has ended."""
+        self._forget_secrets(self.of(key))
+
+    def _forget_secrets(self, pool: PoolState) -> None:
+        try:
+            pool.forget_secrets()
+        except OutputInvalid as problem:
+            self._say(str(problem))
 
 
 class PoolState:
@@ -162,26 +178,25 @@ class PoolState:
             except OSError as error:
                 raise OutputInvalid(f"{path} cannot be written: {error.strerror}") from error
 
-    def write_keys(self, files: Mapping[str, bytes]) -> None:
-        """Have these files of tenants, by the names that `key` and `headers` give, and no others.
+    def forget_secrets(self, but: Collection[str] = ()) -> None:
+        """Remove what came of Secrets, if this was made here, but for the files of these names.
 
         Raises:
-            OutputInvalid: one cannot be written.
+            OutputInvalid: something cannot be removed; all else has been.
         """
-        self.write(files)
-        wanted = {self.directory / name for name in files}
-        for path in self.path(key("")).parent.glob("*"):
-            try:
-                if path not in wanted:
-                    path.unlink(missing_ok=True)
-            except OSError as error:
-                raise OutputInvalid(f"{path} cannot be removed: {error.strerror}") from error
-
-    def forget_secrets(self) -> None:
-        """Remove what came of Secrets, if this was made here."""
-        if _is_own(self.directory):
-            for name in _FROM_SECRETS:
-                shutil.rmtree(self.directory / name, ignore_errors=True)
+        if not _is_own(self.directory):
+            return
+        kept = {self.directory / name for name in but}
+        problems = []
+        for directory in (self.directory / name for name in _FROM_SECRETS):
+            is_needed = any(path.parent == directory for path in kept) and not directory.is_symlink()
+            for path in set(directory.glob("*")) - kept if is_needed else (directory,):
+                try:
+                    _remove(path)
+                except OSError as error:
+                    problems.append(f"{path} cannot be removed, and came of Secrets: {error.strerror or error}")
+        if problems:
+            raise OutputInvalid("; ".join(problems))
 
     def _make(self) -> None:
         """Make it, marked from the moment at which it is there."""
@@ -191,6 +206,16 @@ class PoolState:
             made.rename(self.directory)
         finally:
             shutil.rmtree(made, ignore_errors=True)
+
+
+def _remove(path: Path) -> None:
+    """Remove a file or a directory, of which as much as can be, and nothing to which links lead."""
+    with contextlib.suppress(FileNotFoundError):
+        if path.is_symlink() or not path.is_dir():
+            path.unlink()
+        else:
+            shutil.rmtree(path, ignore_errors=True)
+            shutil.rmtree(path)  # says what could not be
 
 
 def _is_own(directory: Path) -> bool:

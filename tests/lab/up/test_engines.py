@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import os
+import signal
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -16,7 +17,7 @@ import openai
 from support.certificates import Authority
 from support.engine import engine_process
 from support.processes import descendants
-from support.up import Up, certificate, pool, secret, up, weight, write
+from support.up import START, Up, certificate, eventually, pool, secret, up, weight, write
 
 SEARCH, ENGINE = "key-of-search-51c0", "key-of-engine-e0e0"
 KEYS = secret(search=SEARCH)
@@ -100,6 +101,31 @@ def serve_and_edit(files: Path, authority: Authority, endpoint: str, engine: dic
         write(files / "pool.yaml", asked_by_pool(None), weight("search"))
         plain = running.says(r"^Pool default/llama, in \S+: (http://\S+)$", after=so_far)[1]
         assert completion(plain).choices
+
+        directory = Path(running.says(r"^  files +(\S+)$")[1])
+        assert not (directory / "tls").exists()
+        edit_the_key(files, directory, engine, running)
+        assert completion(plain).choices
+
+
+def edit_the_key(files: Path, directory: Path, engine: dict, running: Up) -> None:
+    """Have another key of the Secret: what the gateway reads stays until it reads the other."""
+
+    def there() -> set[str]:
+        return {path.name for path in (directory / "engine").iterdir() if not path.name.startswith(".")}
+
+    edited = asked_by_pool(None)
+    edited["spec"]["endpoints"]["credentialRef"]["key"] = "next"
+    [gateway] = descendants(running.process.pid)
+    os.kill(gateway, signal.SIGSTOP)
+    so_far = len(running.said)
+    write(files / "engine.yaml", {**engine, "stringData": {**engine["stringData"], "next": ENGINE}})
+    write(files / "pool.yaml", edited, weight("search", weight=200))
+    running.says(r"tenant search +weight +200 ", after=so_far)
+    assert there() == {"api-key", "next"}
+    os.kill(gateway, signal.SIGCONT)
+    eventually(lambda: there() == {"next"}, START)
+    assert not [line for line in running.said if "cannot be read" in line]
 
 
 def assert_nothing_is_told(running: Up) -> None:

@@ -10,7 +10,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.up import pool, secret, weight, write
+import trustme
+from support.up import certificate, pool, secret, weight, write
 from support.up_session import until
 
 from fairpool_lab.up import pool as pools
@@ -91,6 +92,20 @@ async def test_what_was_taken_out_while_engines_start_is_in_nothing_that_the_gat
         await until(lambda: any(line.startswith("Pool default/more, ") and "http" in line for line in said))
         assert any('"early"' in config for config in written)
         assert not [config for config in written if '"late"' in config]
+
+
+async def test_a_gateway_has_its_certificate_for_as_long_as_it_listens_with_it(place, gate):
+    files = place.state / "default.llama"
+    async with place.session() as said:
+        write(place.files / "pair.yaml", certificate(trustme.CA().issue_cert("127.0.0.1")))
+        over_tls = pool(gateway={"tls": {"certificateRef": {"name": "pair"}}})
+        write(place.files / "all.yaml", over_tls, weight("search"), weight("batch"))
+        await until(lambda: any("https:" in line for line in said))
+        write(place.files / "all.yaml", pool(models=["large"]), weight("search", weight=7), weight("batch"))
+        await until(lambda: "is in force" in (files / "gateway.log").read_text(encoding="utf-8"))
+        assert {path.name for path in (files / "tls").iterdir()} == {"tls.crt", "tls.key"}
+        await gate.open()
+        await until(lambda: not (files / "tls").exists())
 
 
 async def test_a_failure_is_told_though_something_else_was_edited_before_it(place, gate):

@@ -23,7 +23,7 @@ def wanted(*names: str) -> dict[PoolKey, Local]:
 
 
 async def test_a_port_that_came_free_is_the_next_new_pools_and_all_others_keep_theirs(tmp_path):
-    with state(tmp_path) as files:
+    with state(tmp_path, print) as files:
         pools = Pools(files, NOWHERE, 0, lambda line: None)
         await pools.meet(wanted("a", "b", "c"), or_late=False)
         await pools.meet(wanted("b", "c"), or_late=False)

@@ -36,16 +36,16 @@ def somebody_elses(tmp_path) -> Path:
 
 
 def test_a_directory_that_another_one_has(tmp_path):
-    with state(tmp_path), pytest.raises(OutputInvalid) as refusal, state(tmp_path):
+    with state(tmp_path, print), pytest.raises(OutputInvalid) as refusal, state(tmp_path, print):
         pass
     assert str(refusal.value) == f"{tmp_path} is another fairpool up's, which runs: give another directory with --state"
-    with state(tmp_path) as free_again:
+    with state(tmp_path, print) as free_again:
         assert free_again.directory == tmp_path
 
 
 def test_a_directory_that_cannot_be_looked_into(tmp_path):
     tmp_path.chmod(0o300)
-    with minded(), pytest.raises(OutputInvalid) as refusal, state(tmp_path):
+    with minded(), pytest.raises(OutputInvalid) as refusal, state(tmp_path, print):
         pass
     tmp_path.chmod(0o700)
     assert str(refusal.value) == f"{tmp_path} cannot be looked into: Permission denied"
@@ -56,17 +56,17 @@ def test_a_directory_where_none_can_be_had_alone(tmp_path, monkeypatch):
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
     monkeypatch.setattr(fcntl, "flock", refuse)
-    with pytest.raises(OutputInvalid) as refusal, state(tmp_path):
+    with pytest.raises(OutputInvalid) as refusal, state(tmp_path, print):
         pass
     assert str(refusal.value).startswith(f"{tmp_path} cannot be had alone: No locks available: give another directory")
 
 
 def test_keys_that_a_killed_session_left_are_gone_at_the_next_beginning_and_nothing_else(tmp_path):
-    with state(tmp_path) as killed:
+    with state(tmp_path, print) as killed:
         files = killed.of(LLAMA)
         files.write({"gateway.log": b""})
     files.write(FROM_SECRETS)
-    with state(tmp_path):
+    with state(tmp_path, print):
         assert files_below(tmp_path / "default.llama") == {MARKER, "gateway.log"}
 
 
@@ -78,36 +78,64 @@ class TestWithoutAPlace:
     def test_all_that_a_killed_session_left_is_gone_at_the_next_beginning(self, tmp_path):
         dies = (
             "import os; from fairpool_lab.up.state import key, state; from fairpool_operator.view import PoolKey\n"
-            "with state(None) as files:\n"
-            "    files.of(PoolKey('default', 'llama')).write_keys({key('search'): b'sk-1'})\n"
+            "with state(None, print) as files:\n"
+            "    files.of(PoolKey('default', 'llama')).write({key('search'): b'sk-1'})\n"
             "    os.kill(os.getpid(), 9)\n"
         )
         environment = {**os.environ, "TMPDIR": str(tmp_path)}
         subprocess.run([sys.executable, "-c", dies], env=environment, check=False, timeout=60)
         assert {path.name for path in tmp_path.glob("*/default.llama/*")} == {MARKER, "keys"}
-        with state(None) as kept:
+        with state(None, print) as kept:
             assert list(tmp_path.iterdir()) == [kept.directory]
         assert list(tmp_path.iterdir()) == []
 
     def test_what_another_has_that_runs_and_what_is_not_marked_stay(self, tmp_path):
         (tmp_path / "fairpool-notes").mkdir()
-        with state(None) as one, state(None) as other:
+        with state(None, print) as one, state(None, print) as other:
             assert set(tmp_path.iterdir()) == {tmp_path / "fairpool-notes", one.directory, other.directory}
         assert list(tmp_path.iterdir()) == [tmp_path / "fairpool-notes"]
 
 
-def test_a_directory_among_the_keys_is_told_of(tmp_path):
-    with state(tmp_path) as kept:
+def test_of_what_came_of_secrets_only_what_is_needed_stays(tmp_path):
+    with state(tmp_path, print) as kept:
         files = kept.of(LLAMA)
-        files.write_keys({})
+        files.write({CONFIG: b"{}", "engine/other-key": b"sk-4", key("batch"): b"sk-5", **FROM_SECRETS})
         (files.directory / "keys" / "mine").mkdir()
-        with pytest.raises(OutputInvalid) as refusal:
-            files.write_keys({})
-        assert str(refusal.value).startswith(f"{files.directory / 'keys' / 'mine'} cannot be removed: ")
+        files.forget_secrets(but=["engine/api-key", key("search"), headers("search")])
+        assert files_below(files.directory) == {MARKER, CONFIG, "engine/api-key", key("search")}
+        assert {path.name for path in files.directory.iterdir() if path.is_dir()} == {"engine", "keys"}
+
+
+class TestWhatCannotBeRemoved:
+    def test_is_told_of_at_the_beginning_and_at_the_end_and_all_else_is_gone(self, tmp_path):
+        with state(tmp_path, print) as killed:
+            files = killed.of(LLAMA)
+            files.write({CONFIG: b"{}"})
+        files.write(FROM_SECRETS)
+        keys = files.directory / "keys"
+        keys.chmod(0o500)
+        said: list[str] = []
+        with minded(), state(tmp_path, said.append):
+            assert said == [f"{keys} cannot be removed, and came of Secrets: Permission denied"]
+            assert files_below(files.directory) == {MARKER, CONFIG, key("search")}
+        assert said == 2 * said[:1]
+        keys.chmod(0o700)
+
+    def test_is_told_of_where_only_some_of_it_is_to_go(self, tmp_path):
+        with state(tmp_path, print) as kept:
+            files = kept.of(LLAMA)
+            files.write({key("search"): b"sk-1", key("batch"): b"sk-2"})
+            keys = files.directory / "keys"
+            keys.chmod(0o500)
+            with minded(), pytest.raises(OutputInvalid) as refusal:
+                files.forget_secrets(but=[key("search")])
+            keys.chmod(0o700)
+        told = f"{files.directory / key('batch')} cannot be removed, and came of Secrets: Permission denied"
+        assert str(refusal.value) == told
 
 
 def test_what_came_of_secrets_is_gone_at_the_end(tmp_path):
-    with state(tmp_path) as kept:
+    with state(tmp_path, print) as kept:
         kept.of(LLAMA).write({CONFIG: b"{}", **FROM_SECRETS})
         assert files_below(tmp_path / "default.llama") == {MARKER, CONFIG, *FROM_SECRETS}
     assert files_below(tmp_path / "default.llama") == {MARKER, CONFIG}
@@ -116,7 +144,7 @@ def test_what_came_of_secrets_is_gone_at_the_end(tmp_path):
 class TestADirectoryOfSomebodyElses:
     def test_beside_those_of_pools_stays_as_it_is(self, somebody_elses):
         there = files_below(somebody_elses)
-        with state(somebody_elses.parent) as kept:
+        with state(somebody_elses.parent, print) as kept:
             kept.of(LLAMA).write(FROM_SECRETS)
             assert files_below(somebody_elses) == there
         assert files_below(somebody_elses) == there
@@ -126,7 +154,7 @@ class TestADirectoryOfSomebodyElses:
         place = tmp_path / "default.llama"
         place.symlink_to(somebody_elses) if is_link else somebody_elses.rename(place)
         there = files_below(place.resolve())
-        with state(tmp_path) as kept:
+        with state(tmp_path, print) as kept:
             with pytest.raises(OutputInvalid) as refusal:
                 kept.of(LLAMA).write({"gateway.log": b""})
             assert files_below(place.resolve()) == there
@@ -135,31 +163,32 @@ class TestADirectoryOfSomebodyElses:
         assert str(refusal.value) == f"{made}: move it away, or give another directory with --state"
 
     def test_to_which_a_link_leads_from_where_a_pools_was_stays_as_it_is(self, tmp_path):
-        with state(tmp_path) as moved:
+        with state(tmp_path, print) as moved:
             moved.of(LLAMA).write({CONFIG: b"{}"})
         away = (tmp_path / "default.llama").rename(tmp_path.with_name(f"{tmp_path.name}-away"))
         (tmp_path / "default.llama").symlink_to(away)
         (away / "keys").mkdir()
         (away / key("search")).write_bytes(b"precious")
-        with state(tmp_path):
+        with state(tmp_path, print):
             pass
         assert files_below(away) == {MARKER, CONFIG, key("search")}
 
     def test_is_not_used_though_another_user_gave_it_the_mark(self, tmp_path, monkeypatch):
-        with state(tmp_path) as theirs:
+        with state(tmp_path, print) as theirs:
             theirs.of(LLAMA).write({CONFIG: b"{}"})
         monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
-        with state(tmp_path) as kept, pytest.raises(OutputInvalid):
+        with state(tmp_path, print) as kept, pytest.raises(OutputInvalid):
             kept.of(LLAMA).write(FROM_SECRETS)
 
     def test_to_which_a_link_in_a_pools_leads_loses_nothing(self, somebody_elses, tmp_path):
         there = files_below(somebody_elses)
-        with state(tmp_path) as kept:
+        with state(tmp_path, print) as kept:
             files = kept.of(LLAMA)
             files.write({CONFIG: b"{}"})
             (files.directory / "keys").symlink_to(somebody_elses / "keys")
             with pytest.raises(OutputInvalid):
-                files.write_keys({})
+                files.write({key("search"): b"sk-1"})
+            files.forget_secrets(but=[key("search")])
         assert files_below(somebody_elses) == there
 
 
@@ -167,7 +196,7 @@ def test_tenants_share_no_file_whatever_they_are_called(tmp_path):
     tenants = ["x", "x.headers", "X", "..", "a/b", "a%2Fb", "t" * 253, "t" * 252, "\N{SNOWMAN}" * 80]
     names = [name for tenant in tenants for name in (key(tenant), headers(tenant))]
     assert len({name.lower() for name in names}) == len(names)
-    with state(tmp_path) as kept:
+    with state(tmp_path, print) as kept:
         files = kept.of(LLAMA)
-        files.write_keys(dict.fromkeys(names, b"sk-1"))
+        files.write(dict.fromkeys(names, b"sk-1"))
         assert files_below(files.directory) == {MARKER, *names}
