@@ -68,7 +68,7 @@ def namespace(name: str, **labels: str) -> dict[str, Any]:
     return _resource("v1", "Namespace", name, None, labels=labels)
 
 
-def eventually(condition: Callable[[], bool], within: float = 3 * PROMISE) -> None:
+def eventually(condition: Callable[[], bool], within: float = START) -> None:
     """Wait for what no file and no line tells of."""
     deadline = time.monotonic() + within
     while not condition():

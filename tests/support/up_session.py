@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from support.up import START, eventually, pool, secret, weight, write
+from support.up import eventually, pool, secret, weight, write
 
 from fairpool_lab.up.endpoints import Given
 from fairpool_lab.up.programs import LOOPBACK, Ports
@@ -47,4 +47,4 @@ class Place:
 
 async def until(condition: Callable[[], bool]) -> None:
     """Wait for what nothing tells of."""
-    await asyncio.to_thread(eventually, condition, START)
+    await asyncio.to_thread(eventually, condition)

@@ -17,7 +17,7 @@ import openai
 from support.certificates import Authority
 from support.engine import engine_process
 from support.processes import descendants
-from support.up import START, Up, certificate, eventually, pool, secret, up, weight, write
+from support.up import Up, certificate, eventually, pool, secret, up, weight, write
 
 SEARCH, ENGINE = "key-of-search-51c0", "key-of-engine-e0e0"
 KEYS = secret(search=SEARCH)
@@ -124,7 +124,7 @@ def edit_the_key(files: Path, directory: Path, engine: dict, running: Up) -> Non
     running.says(r"tenant search +weight +200 ", after=so_far)
     assert there() == {"api-key", "next"}
     os.kill(gateway, signal.SIGCONT)
-    eventually(lambda: there() == {"next"}, START)
+    eventually(lambda: there() == {"next"})
     assert not [line for line in running.said if "cannot be read" in line]
 
 

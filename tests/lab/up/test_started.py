@@ -1,4 +1,4 @@
-"""Programs that `fairpool up` has started: when they end, and that they are forgotten then."""
+"""Programs that `fairpool up` has started: when they end, that no edit waits for it, and that they are forgotten."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import gc
 import os
 import re
+import signal
 import sys
 
 import pytest
@@ -19,6 +20,7 @@ from fairpool_lab.up.started import Started
 
 SILENT = "import signal; signal.pause()"
 ANNOUNCED = "import signal; print('engine listening on http://127.0.0.1:9', flush=True); signal.pause()"
+STUBBORN = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); " + ANNOUNCED
 
 
 @pytest.mark.parametrize("is_there", [False, True])
@@ -33,11 +35,31 @@ async def test_one_that_hangs_at_its_start_ends_as_soon_as_it_is_told(tmp_path, 
     assert descendants(os.getpid()) == {}
 
 
-async def test_engines_that_have_ended_are_forgotten_however_often_models_are_edited(place, monkeypatch):
+@pytest.fixture
+def simulated(monkeypatch) -> None:
+    """Engines that announce themselves and do nothing; of the model `stubborn` one does not end when it is told."""
+
     def engine(name, models, output, *arguments, heard=None):
-        return Program(name, [sys.executable, "-c", ANNOUNCED], programs.ENGINE_SAYS, output)
+        command = [sys.executable, "-c", STUBBORN if "stubborn" in models else ANNOUNCED]
+        return Program(name, command, programs.ENGINE_SAYS, output, stop_seconds=2 * START)
 
     monkeypatch.setattr(programs, "engine", engine)
+
+
+@pytest.mark.usefixtures("simulated")
+async def test_engines_of_earlier_models_that_do_not_end_delay_no_edit(place):
+    async with place.session():
+        for model in ("stubborn", "second", "third"):
+            write(place.files / "all.yaml", pool(models=[model]), weight("search"), weight("batch"))
+            await until(lambda model=model: f'"{model}"' in place.config())
+        write(place.files / "all.yaml", pool(models=["third"]), weight("search"))
+        await until(lambda: '"batch"' not in place.config())
+        [staying] = (pid for pid, command in descendants(os.getpid()).items() if STUBBORN in command)
+        os.kill(staying, signal.SIGKILL)
+
+
+@pytest.mark.usefixtures("simulated")
+async def test_engines_that_have_ended_are_forgotten_however_often_models_are_edited(place):
     others = known()
     async with place.session():
         for number in range(5):
