@@ -113,8 +113,6 @@ class Pool:
         await asyncio.wait((*ends, self._task), return_when=asyncio.FIRST_COMPLETED)
         for each in ends:
             each.cancel()
-        if self._task.done():
-            self._task.result()
 
     async def end(self) -> None:
         """Finish what waits and runs, then end everything."""
@@ -128,6 +126,12 @@ class Pool:
             started.hurry()
 
     async def _run(self) -> None:
+        try:
+            await self._keep_as_wanted()
+        except Exception as fault:  # of this program, for failures are met there
+            self._failed(fault)
+
+    async def _keep_as_wanted(self) -> None:
         while True:
             try:
                 await asyncio.wait_for(self._changed.wait(), None if self.failure is None else self._again_seconds)

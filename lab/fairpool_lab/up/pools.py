@@ -40,7 +40,7 @@ class Pools:
         self._leaving: dict[PoolKey, tuple[Pool, asyncio.Task[None]]] = {}
         self._came = asyncio.Event()
         self._failed = asyncio.Event()
-        self._failure: LabError | None = None
+        self._failure: Exception | None = None
 
     async def meet(self, wanted: Mapping[PoolKey, Local], *, or_late: bool) -> None:
         """Have these pools and no others; returns once they are as they are wanted or, if so asked, are late."""
@@ -127,6 +127,6 @@ class Pools:
         self._say(f"Pool {key} has ended.")
         self._came.set()
 
-    def _fail(self, failure: LabError) -> None:
+    def _fail(self, failure: Exception) -> None:
         self._failure = self._failure or failure
         self._failed.set()

@@ -10,10 +10,10 @@ import asyncio
 import re
 from collections.abc import Callable
 
-from fairpool_lab.errors import LabError
 from fairpool_lab.processes import Program, running
 
-Failed = Callable[[LabError], None]
+Failed = Callable[[Exception], None]
+"""Told of what ended by itself or, where that is no LabError, of a fault of this program."""
 
 
 class Started:
@@ -61,7 +61,7 @@ class Started:
             async with running(*started) as said:
                 self._said.set_result(said)
                 await self._over.wait()
-        except LabError as problem:
+        except Exception as problem:
             if not self._said.done():
                 raise
             self._failed(problem)

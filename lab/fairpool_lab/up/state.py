@@ -118,8 +118,9 @@ class State:
 
     def forget_secrets(self) -> None:
         """Remove what came of Secrets, of pools of earlier sessions too."""
-        for marker in self.directory.glob(f"*/{MARKER}"):
-            self._forget_secrets(PoolState(marker.parent))
+        found = {marker.parent for marker in self.directory.glob(f"*/{MARKER}")}
+        for directory in sorted(found.union(pool.directory for pool in self._pools.values())):
+            self._forget_secrets(PoolState(directory))
 
     def forget_secrets_of(self, key: PoolKey) -> None:
         """Remove what came of Secrets for a pool that has ended."""
@@ -184,8 +185,11 @@ class PoolState:
         Raises:
             OutputInvalid: something cannot be removed; all else has been.
         """
-        if not _is_own(self.directory):
-            return
+        try:
+            if not _is_own(self.directory):
+                return
+        except OSError as error:
+            raise OutputInvalid(f"{self.directory} cannot be looked into: {error.strerror}") from error
         kept = {self.directory / name for name in but}
         problems = []
         for directory in (self.directory / name for name in _FROM_SECRETS):

@@ -1,15 +1,19 @@
-"""The ports of pools: each has its own, and they are those that the command line and the order of the pools say."""
+"""Pools beside each other: each has ports of its own, as the command line says, and a fault in one is everybody's."""
 
 from __future__ import annotations
 
+import asyncio
 import re
 
+import pytest
 from support.config import pool_config
+from support.up import START
 
+from fairpool_lab.up import programs
 from fairpool_lab.up.endpoints import Endpoints
 from fairpool_lab.up.local import Local
 from fairpool_lab.up.pools import Pools
-from fairpool_lab.up.programs import Ports
+from fairpool_lab.up.programs import LOOPBACK, Ports
 from fairpool_lab.up.state import state
 from fairpool_operator.view import PoolKey
 
@@ -39,3 +43,20 @@ async def test_a_port_that_came_free_is_the_next_new_pools_and_all_others_keep_t
         "d": "8080",
         "e": "8083",
     }
+
+
+async def test_a_fault_of_this_program_ends_everything_though_nobody_waits_for_the_pool(tmp_path, monkeypatch):
+    def faulty(*_, **__):
+        raise ZeroDivisionError
+
+    async def serve() -> None:
+        await pools.meet(wanted("a"), or_late=True)
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(programs, "gateway", faulty)
+    with state(tmp_path, print) as files:
+        pools = Pools(files, Ports(LOOPBACK, 0, 0), 0, print)
+        with pytest.raises(ZeroDivisionError):
+            async with asyncio.timeout(START):
+                await pools.unless_one_fails(serve())
+        await pools.end()

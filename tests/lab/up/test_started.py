@@ -20,6 +20,10 @@ from fairpool_lab.up.started import Started
 
 SILENT = "import signal; signal.pause()"
 ANNOUNCED = "import signal; print('engine listening on http://127.0.0.1:9', flush=True); signal.pause()"
+SAYS_MORE = (
+    "import signal; signal.signal(signal.SIGUSR1, lambda *_: print('again', flush=True)); print('once', flush=True)\n"
+    "while True: signal.pause()"
+)
 STUBBORN = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); " + ANNOUNCED
 
 
@@ -33,6 +37,22 @@ async def test_one_that_hangs_at_its_start_ends_as_soon_as_it_is_told(tmp_path, 
         await started.end()
     assert started.have_ended
     assert descendants(os.getpid()) == {}
+
+
+async def test_a_fault_in_what_hears_it_is_told_as_its_end_is(tmp_path):
+    def hear(line: str) -> None:
+        if "again" in line:
+            raise ZeroDivisionError
+
+    told: asyncio.Future[Exception] = asyncio.get_running_loop().create_future()
+    command = [sys.executable, "-c", SAYS_MORE]
+    started = Started([Program("the child", command, re.compile("once"), tmp_path / "log", hear)], told.set_result)
+    await started.said()
+    [child] = descendants(os.getpid())
+    os.kill(child, signal.SIGUSR1)
+    async with asyncio.timeout(START):
+        await told
+    await started.end()
 
 
 @pytest.fixture

@@ -121,6 +121,15 @@ class TestWhatCannotBeRemoved:
         assert said == 2 * said[:1]
         keys.chmod(0o700)
 
+    def test_is_told_of_where_nobody_can_see_it_any_more(self, tmp_path):
+        said: list[str] = []
+        with minded(), state(tmp_path, said.append) as kept:
+            files = kept.of(LLAMA)
+            files.write(FROM_SECRETS)
+            tmp_path.chmod(0)
+        tmp_path.chmod(0o700)
+        assert said == [f"{files.directory} cannot be looked into: Permission denied"]
+
     def test_is_told_of_where_only_some_of_it_is_to_go(self, tmp_path):
         with state(tmp_path, print) as kept:
             files = kept.of(LLAMA)
