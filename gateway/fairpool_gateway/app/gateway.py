@@ -29,6 +29,7 @@ from fairpool_gateway.sfq import Scheduler
 from fairpool_gateway.tallies import ANSWERED, NOBODY, Tally
 from fairpool_gateway.tracing import Tracing
 from fairpool_gateway.upstream import Client, Target, Tls
+from fairpool_gateway.writes import Writes
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +55,8 @@ class Gateway:
         self.credential_problem: str | None = None
         self.directory = Directory(config)
         self.apis = config.apis()
-        self.client = Client()
+        self.writes = Writes()
+        self.client = Client(writes=self.writes)
         self._tls = _tls(config)
         self.broker = Broker(Dispatcher(config, ordering=ordering, log=log))
         self.found: Found | None = None

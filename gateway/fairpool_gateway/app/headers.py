@@ -39,6 +39,9 @@ _SECRET_PARAMETER = re.compile(
 _WORTH_SEARCHING = 8
 """Characters. A shorter credential, such as the `EMPTY` of many an example, is found as a whole value only."""
 
+CLOSE = (b"connection", b"close")
+"""Of an answer after which the connection ends."""
+
 _REQUEST_ID = re.compile(rb"[\x21-\x7e]{1,128}")
 
 

@@ -16,6 +16,7 @@ from functools import partial
 from typing import Any
 
 from fairpool_gateway.app import headers
+from fairpool_gateway.app.answers import Answer
 from fairpool_gateway.app.attempts import answer
 from fairpool_gateway.app.connection import connection_of
 from fairpool_gateway.app.dialect import Dialect, dialect_of
@@ -187,9 +188,11 @@ class _Exchange:
             response.headers, self._id, self._dialect.id_headers, status=response.status
         )
         answer_headers.append((b"server-timing", self._timing(request)))
+        if self._gateway.shutdown.phase is not Phase.SERVING:
+            answer_headers.append(headers.CLOSE)
+        await self._connection.drained()
         # The first byte of the body is here already, or its end: no head waits longer than for what is done with that.
-        self._connection.answers.hold_head()
-        await self._send({"type": "http.response.start", "status": response.status, "headers": answer_headers})
+        passed_on = self._connection.answer(response.status, answer_headers)
         # The slot goes back at the endpoint's last byte, whether a slow tenant has taken it or not.
         reader = self._usage_reader(response)
         response.watch(reader.feed, lambda: self._ended(request, response, reader))
@@ -201,34 +204,33 @@ class _Exchange:
                 if events is not None:
                     data = events.last(data) if last else events.take(data)
                 if data or last:
-                    await self._send({"type": "http.response.body", "body": data, "more_body": not last})
+                    passed_on.piece(data, last=last)
                     del data
                     if not last:
                         await self._connection.drained()
                 else:
-                    self._connection.answers.release_head()
+                    passed_on.release()
         except UpstreamError as error:
             endpoint = request.slot and request.slot.endpoint.spec.id
             given_id = self._id.decode()
             fields = {"request": given_id, "tenant": request.tenant, "endpoint": endpoint}
             log.warning("the answer to %s broke on %s: %s", given_id, endpoint, error, extra=fields)
-            return await self._break_off(events, str(error))
+            return await self._break_off(passed_on, events, str(error))
         except asyncio.CancelledError:
             if self._tenant_left:
                 raise
-            return await self._break_off(events, "this gateway shut down before its end")
+            return await self._break_off(passed_on, events, "this gateway shut down before its end")
         request.tally.outcomes[ANSWERED] += 1
         return ANSWERED
 
-    async def _break_off(self, events: WholeEvents | None, why: str) -> str:
+    async def _break_off(self, passed_on: Answer, events: WholeEvents | None, why: str) -> str:
         """End an answer that has no end, so that its tenant notices."""
         self._count(ANSWER_BROKEN)
         self._connection.watch(None)
         if events is None:
             await self._connection.cut()
         else:
-            body = events.broken(self._dialect.broken(f"The stream broke: {why}"))
-            await self._send({"type": "http.response.body", "body": body, "more_body": False})
+            passed_on.piece(events.broken(self._dialect.broken(f"The stream broke: {why}")), last=True)
         return ANSWER_BROKEN
 
     def _usage_reader(self, response: Response) -> UsageReader:

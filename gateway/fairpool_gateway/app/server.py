@@ -24,6 +24,7 @@ from fairpool_gateway.app.protocol import Note
 from fairpool_gateway.app.proxy import AsgiApp, Proxy
 from fairpool_gateway.app.routes import tenant_routes
 from fairpool_gateway.errors import CannotStart
+from fairpool_gateway.writes import Writes
 
 log = logging.getLogger(__name__)
 
@@ -44,10 +45,11 @@ MOST_ADMIN_CONNECTIONS = 128
 class HttpServer(uvicorn.Server):
     """A uvicorn server of our `Listener`s, that leaves signals to the process it runs in."""
 
-    def __init__(self, config: uvicorn.Config, note: Note | None, most_connections: int) -> None:
+    def __init__(self, config: uvicorn.Config, note: Note | None, most_connections: int, writes: Writes) -> None:
         super().__init__(config)
         self.listeners: list[Listener] = []
         self._note = note
+        self._writes = writes
         self._most_connections = most_connections
 
     def take_leave(self) -> None:
@@ -79,7 +81,9 @@ class HttpServer(uvicorn.Server):
 
         def connection() -> asyncio.Protocol:
             protocol: type[Any] = config.http_protocol_class
-            made: asyncio.Protocol = protocol(config, self.server_state, app_state={}, _loop=loop, note=self._note)
+            made: asyncio.Protocol = protocol(
+                config, self.server_state, app_state={}, _loop=loop, note=self._note, writes=self._writes
+            )
             return made
 
         self.listeners += [
@@ -101,6 +105,7 @@ def tenant_server(gateway: Gateway, most_connections: int = MOST_CONNECTIONS) ->
         Proxy(gateway, tenant_routes(gateway)),
         certificate=gateway.certificate,
         note=gateway.turned_away,
+        writes=gateway.writes,
         most_connections=most_connections,
     )
 
@@ -110,9 +115,13 @@ def http_server(
     *,
     certificate: Certificate | None = None,
     note: Note | None = None,
+    writes: Writes | None = None,
     most_connections: int = MOST_CONNECTIONS,
 ) -> HttpServer:
-    """A server for one port, as both ports are served; `note` is told what is refused before it is a request."""
+    """A server for one port, as both ports are served; `note` is told what is refused before it is a request.
+
+    `writes`: of the event loop that it works on, where others write too.
+    """
     context = None if certificate is None else certificate.context
     return HttpServer(
         uvicorn.Config(
@@ -130,6 +139,7 @@ def http_server(
         ),
         note,
         most_connections,
+        writes or Writes(),
     )
 
 

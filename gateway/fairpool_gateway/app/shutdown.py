@@ -13,6 +13,8 @@ import enum
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
+from fairpool_gateway.app.headers import CLOSE
+
 Message = MutableMapping[str, Any]
 Send = Callable[[Message], Awaitable[None]]
 
@@ -63,7 +65,7 @@ def closing(send: Send) -> Send:
 
     async def send_and_close(message: Message) -> None:
         if message["type"] == "http.response.start":
-            message["headers"] = [*message.get("headers", ()), (b"connection", b"close")]
+            message["headers"] = [*message.get("headers", ()), CLOSE]
         await send(message)
 
     return send_and_close

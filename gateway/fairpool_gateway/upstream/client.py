@@ -18,6 +18,7 @@ from fairpool_gateway.upstream.connection import Connection
 from fairpool_gateway.upstream.pool import Pool
 from fairpool_gateway.upstream.response import Response
 from fairpool_gateway.upstream.target import Target, Timeouts
+from fairpool_gateway.writes import Writes
 
 
 class Client:
@@ -27,11 +28,13 @@ class Client:
         idle_connections: how many are kept per target between exchanges; in use there may be any number.
         keepalive: seconds an idle one is kept. The servers of most engines close after 5, and a request that
             crosses with that has to be sent twice.
+        writes: of the event loop that it works on, where others write too.
     """
 
-    def __init__(self, *, idle_connections: int = 1024, keepalive: float = 4.0) -> None:
+    def __init__(self, *, idle_connections: int = 1024, keepalive: float = 4.0, writes: Writes | None = None) -> None:
         self._pool: Pool[Connection] = Pool(idle_connections)
         self._buffers = Buffers()
+        self._writes = writes or Writes()
         self._authorities = Authorities()
         self._keepalive = keepalive
         self._connections: set[Connection] = set()
@@ -96,7 +99,7 @@ class Client:
         if self._closed:
             raise ConnectFailed("the client is closed")
         loop = asyncio.get_running_loop()
-        connection = Connection(loop, target, self._pool, self._buffers, self._keepalive)
+        connection = Connection(loop, target, self._pool, self._buffers, self._writes, self._keepalive)
         tls = target.tls
         context = None if tls is None else self._authorities.context(tls)
         name = None if tls is None else tls.server_name
@@ -124,9 +127,21 @@ def request_head(method: bytes, path: bytes, headers: Iterable[tuple[bytes, byte
     Raises:
         ValueError: something in it would end its line early, so that the endpoint would read another request.
     """
-    lines = [b"%b %b HTTP/1.1" % (method, path), *[b"%b: %b" % header for header in headers], b"", b""]
+    line = b"%b %b HTTP/1.1" % (method, path)
+    if line.count(b" ") != 2:
+        raise ValueError("a space inside a request line")
+    return message_head(line, headers)
+
+
+def message_head(line: bytes, headers: Iterable[tuple[bytes, bytes]]) -> bytes:
+    """The first line of a message and its headers, as given, with the blank line that ends them.
+
+    Raises:
+        ValueError: something in it would end its line early, so that another message would be read.
+    """
+    lines = [line, *map(b": ".join, headers), b"", b""]
     head = b"\r\n".join(lines)
     breaks = len(lines) - 1
-    if head.count(b"\n") != breaks or head.count(b"\r") != breaks or lines[0].count(b" ") != 2:
-        raise ValueError("a line break or space inside a request line or header")
+    if head.count(b"\n") != breaks or head.count(b"\r") != breaks:
+        raise ValueError("a line break inside the head of a message")
     return head

@@ -20,6 +20,7 @@ from fairpool_gateway.upstream.buffers import Buffers, hold_little
 from fairpool_gateway.upstream.pool import Pool
 from fairpool_gateway.upstream.response import Response
 from fairpool_gateway.upstream.target import Target, Timeouts
+from fairpool_gateway.writes import Writes
 
 _CLOCK_STEP: Final = 0.001
 """Seconds. uvloop counts timers in whole milliseconds, so that they may fire a little early."""
@@ -36,6 +37,7 @@ class Connection(asyncio.Protocol):
         target: where it leads.
         pool: where it waits between exchanges.
         buffers: what waits of this answer and others.
+        writes: what is about to be written, here and elsewhere.
         keepalive: seconds it may wait there.
     """
 
@@ -45,6 +47,7 @@ class Connection(asyncio.Protocol):
         target: Target,
         pool: Pool[Connection],
         buffers: Buffers,
+        writes: Writes,
         keepalive: float,
     ) -> None:
         self.lost: asyncio.Future[None] = loop.create_future()
@@ -52,12 +55,14 @@ class Connection(asyncio.Protocol):
         self._target = target
         self._pool = pool
         self._buffers = buffers
+        self._writes = writes
         self._keepalive = keepalive
         self._response: Response | None = None
         self._timeouts = Timeouts(math.inf, math.inf, math.inf)
         self._transport: asyncio.Transport
         self._reading_paused = False
         self._uploading = False
+        self._unwritten: tuple[bytes, ...] = ()
         self._writable: asyncio.Future[None] | None = None
         self._deadline = self._alarm_at = math.inf
         self._alarm: asyncio.TimerHandle | None = None
@@ -79,7 +84,8 @@ class Connection(asyncio.Protocol):
             elif self._target.tls is not None and len(body) > _PIECE:
                 await self._upload(head, _in_pieces(body))
             else:
-                self._transport.writelines((head, body))
+                self._unwritten = (head, body)
+                self._writes.add(self)
                 self._await_endpoint()
             await response.arrival()
         except BaseException:
@@ -103,6 +109,12 @@ class Connection(asyncio.Protocol):
         self._uploading = False
         self._await_endpoint()
 
+    def write_out(self) -> None:
+        """Write the request, unless its exchange was given up meanwhile."""
+        unwritten, self._unwritten = self._unwritten, ()
+        if unwritten:
+            self._transport.writelines(unwritten)
+
     def abort(self) -> None:
         """Close at once, whatever is going on."""
         self._lose("the exchange was given up")
@@ -121,6 +133,7 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Bytes from the endpoint."""
+        self._writes.came()
         response = self._response
         if response is None:
             self._close()
@@ -172,7 +185,7 @@ class Connection(asyncio.Protocol):
     def _complete(self, response: Response) -> None:
         """The last byte was read. Into the pool, unless something of this exchange is still under way."""
         self._response = None
-        busy = self._uploading or self._writable is not None
+        busy = self._uploading or self._unwritten or self._writable is not None
         if response.reusable and not busy and self._pool.put(self._target, self):
             self._expect(self._keepalive)
         else:
@@ -192,6 +205,7 @@ class Connection(asyncio.Protocol):
 
     def _close(self) -> None:
         self._pool.discard(self._target, self)
+        self._unwritten = ()
         self._transport.abort()
         self.resume_writing()
 

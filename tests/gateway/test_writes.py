@@ -1,0 +1,99 @@
+"""What is written while the event loop goes round once is written together and in order; nothing waits for longer."""
+
+import asyncio
+
+import pytest
+
+from fairpool_gateway.writes import Writes
+
+
+class Writer:
+    """Notes when it writes, among others."""
+
+    def __init__(self, name, written):
+        self._name = name
+        self._written = written
+
+    def write_out(self):
+        self._written.append(self._name)
+
+
+@pytest.fixture
+def written():
+    return []
+
+
+@pytest.fixture
+def writes():
+    return Writes()
+
+
+@pytest.fixture
+def add(writes, written):
+    return lambda *names: [writes.add(Writer(name, written)) for name in names]
+
+
+class TestWhereOneThingComes:
+    async def test_what_is_written_for_it_is_written_at_once(self, writes, add, written):
+        writes.came()
+        add("an answer")
+        assert written == ["an answer"]
+
+    async def test_that_is_so_each_time(self, writes, add, written):
+        for number in range(3):
+            writes.came()
+            add(number)
+        assert written == [0, 1, 2]
+
+
+class TestWhereSeveralThingsCome:
+    async def test_what_is_written_for_them_is_written_together(self, writes, add, written):
+        writes.came()
+        writes.came()
+        add("first", "second")
+        assert not written
+        await asyncio.sleep(0)
+        assert written == ["first", "second"]
+
+    async def test_it_waits_for_no_more_than_came(self, writes, add, written):
+        for _ in range(5):
+            writes.came()
+        add("the only one")
+        await asyncio.sleep(0)
+        assert written == ["the only one"]
+
+    async def test_what_they_set_going_is_written_together_too(self, writes, add, written):
+        writes.came()
+        writes.came()
+        add("first", "second")
+        await asyncio.sleep(0)
+        add("third", "fourth")
+        assert written == ["first", "second"]
+        await asyncio.sleep(0)
+        assert written == ["first", "second", "third", "fourth"]
+
+    async def test_once_they_are_over_what_comes_alone_waits_once_and_then_no_more(self, writes, add, written):
+        writes.came()
+        writes.came()
+        add("first", "second")
+        await asyncio.sleep(0)
+        writes.came()
+        add("alone")
+        await asyncio.sleep(0)
+        writes.came()
+        add("at once")
+        assert written == ["first", "second", "alone", "at once"]
+
+    async def test_a_writer_that_is_added_while_others_write_writes_after_them(self, writes, written):
+        class Prompting(Writer):
+            def write_out(self):
+                super().write_out()
+                writes.add(Writer("prompted", written))
+
+        writes.came()
+        writes.came()
+        writes.add(Prompting("prompting", written))
+        writes.add(Writer("next", written))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert written == ["prompting", "next", "prompted"]
