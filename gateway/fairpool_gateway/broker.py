@@ -114,6 +114,10 @@ class Broker:
 
     async def _wait(self, request: Request, actions: list[Action]) -> Endpoint:
         """Carry out what an event brought, and wait until something is done about the request."""
+        if len(actions) == 1 and (action := actions[0]).request is request:
+            if isinstance(action, Grant):
+                return action.endpoint
+            raise action.refusal
         waiter: asyncio.Future[Endpoint] = self._loop.create_future()
         self._waiters[request] = waiter
         self._carry_out(actions)

@@ -26,7 +26,7 @@ from fairpool_gateway.health import PROBE, SUSPICIOUS
 from fairpool_gateway.models import judge
 from fairpool_gateway.ordering import OrderingFactory
 from fairpool_gateway.placement import choose
-from fairpool_gateway.request import Request, State
+from fairpool_gateway.request import DONE, IN_FLIGHT, RETRYING, WAITING, Request, State
 from fairpool_gateway.retries import MOST_OTHERS, RetryBudget
 from fairpool_gateway.sfq import Decision, Scheduler
 from fairpool_gateway.tallies import Counts, Tallies
@@ -111,7 +111,7 @@ class Dispatcher:
         except Refused as refusal:
             return [self._refuse(request, refusal)]
         actions = self._turn_away(now, turned_away)
-        request.state = State.WAITING
+        request.state = WAITING
         if self.charging.carry is not None and self.ordering.lags(tenant):
             self.charging.carry.rejoined(tenant)
         self.ordering.arrive(tenant, request)
@@ -122,21 +122,21 @@ class Dispatcher:
 
     def cancel(self, now: float, request: Request, *, seen: Used | None = None) -> list[Action]:
         """The request's client left: it gives up its place, or at once its slot, and was `seen` to use so much."""
-        if request.state is State.WAITING:
+        if request.state is WAITING:
             self.admission.leave(request)
             self._remove(now, request)
             return []
-        if request.state is State.RETRYING:
+        if request.state is RETRYING:
             del self._retrying[request]
-            request.state = State.DONE
+            request.state = DONE
             return []
         return self.complete(now, request, None, seen=seen)
 
     def complete(self, now: float, request: Request, used: Used | None, *, seen: Used | None = None) -> list[Action]:
         """The request needs its slot no longer. `used` is None where it failed, or told no usage: see `cancel`."""
-        if request.state is not State.IN_FLIGHT or request.slot is None:
+        if request.state is not IN_FLIGHT or request.slot is None:
             return []
-        request.state = State.DONE
+        request.state = DONE
         self._give_back(now, request, request.slot, used)
         self.charging.ended(request, used, seen)
         return self._fill(now)
@@ -193,9 +193,9 @@ class Dispatcher:
 
     def retry(self, now: float, request: Request, *, lost: bool) -> list[Action]:
         """Repeat a failed attempt elsewhere, which `may_retry` has allowed."""
-        if request.state is not State.IN_FLIGHT or request.slot is None:
+        if request.state is not IN_FLIGHT or request.slot is None:
             return []
-        request.state = State.RETRYING
+        request.state = RETRYING
         request.tried = (*request.tried, request.slot.endpoint)
         request.lost = request.lost or lost
         self._retrying[request] = now
@@ -283,7 +283,7 @@ class Dispatcher:
         for request in list(self._retrying):
             if (endpoint := choose(self.endpoints, besides=request.tried)) is not None:
                 del self._retrying[request]
-                request.state = State.IN_FLIGHT
+                request.state = IN_FLIGHT
                 request.slot = endpoint.take(request.estimate)
                 request.tally.in_flight += 1
                 actions.append(Grant(request, endpoint))
@@ -306,7 +306,7 @@ class Dispatcher:
 
     def _grant(self, now: float, decision: Decision[Request], endpoint: Endpoint) -> Grant:
         request = decision.request
-        request.state = State.IN_FLIGHT
+        request.state = IN_FLIGHT
         self.charging.charged(request, decision.cost)
         request.slot = endpoint.take(request.estimate)
         self._retry_budget.earn()
@@ -324,12 +324,12 @@ class Dispatcher:
         return [self._refuse(request, refusal) for request, refusal in turned_away]
 
     def _refuse(self, request: Request, refusal: Refused) -> Refuse:
-        request.state = State.DONE
+        request.state = DONE
         return Refuse(request, refusal)
 
     def _remove(self, now: float, request: Request) -> None:
         """Take a waiting request out of the order; no slot came free, so nothing is dispatched and no meter moves."""
-        request.state = State.DONE
+        request.state = DONE
         self.ordering.remove(request.tenant, request)
         request.tally.counts.removed += 1
         if self._log:

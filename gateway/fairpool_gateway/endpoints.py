@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from fairpool_gateway.health import Health, Standing
+from fairpool_gateway.health import EJECTED, GOOD, ON_TRIAL, Health
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,20 +69,18 @@ class Endpoint:
         """Whether one more request may be sent here."""
         if self.in_flight >= self.spec.slots or self.spec.draining or self.wanting is not None:
             return False
-        return self.health.standing is Standing.GOOD or (
-            self.health.standing is Standing.ON_TRIAL and not self.health.trial_runs
-        )
+        return self.health.standing is GOOD or (self.health.standing is ON_TRIAL and not self.health.trial_runs)
 
     @property
     def is_out(self) -> bool:
         """Whether it gets nothing new, however few requests it runs."""
-        return self.spec.draining or self.wanting is not None or self.health.standing is Standing.EJECTED
+        return self.spec.draining or self.wanting is not None or self.health.standing is EJECTED
 
     def take(self, cost: int) -> Slot:
         """Take one slot for a request of this cost."""
         self.in_flight += 1
         self.outstanding += cost
-        on_trial = self.health.trial_runs = self.health.standing is Standing.ON_TRIAL
+        on_trial = self.health.trial_runs = self.health.standing is ON_TRIAL
         return Slot(self, cost, on_trial=on_trial)
 
 
@@ -143,7 +141,7 @@ class Endpoints:
 
     def next_return(self) -> float | None:
         """When the next ejected endpoint may prove itself; None if none is ejected."""
-        ejected = (endpoint.health for endpoint in self if endpoint.health.standing is Standing.EJECTED)
+        ejected = (endpoint.health for endpoint in self if endpoint.health.standing is EJECTED)
         return min((health.until for health in ejected), default=None)
 
 

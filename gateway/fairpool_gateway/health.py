@@ -39,6 +39,10 @@ class Standing(enum.Enum):
     ON_TRIAL = enum.auto()
 
 
+GOOD, EJECTED, ON_TRIAL = Standing
+"""By themselves, as the states of a request are (`request.py`)."""
+
+
 class Health:
     """What has been seen of one endpoint.
 
@@ -61,7 +65,7 @@ class Health:
     )
 
     def __init__(self) -> None:
-        self.standing = Standing.GOOD
+        self.standing = GOOD
         self.until = 0.0
         self.trial_runs = False
         self.ejected = 0
@@ -73,7 +77,7 @@ class Health:
     @property
     def spotless(self) -> bool:
         """Whether nothing is held against it, so that one more good answer is no news."""
-        return self.standing is Standing.GOOD and not self._ejections and self._witness is None
+        return self.standing is GOOD and not self._ejections and self._witness is None
 
     def connect_failed(self, now: float, *, may_eject: bool) -> None:
         """No connection could be made. `may_eject`: whether another endpoint is left."""
@@ -109,30 +113,30 @@ class Health:
         self._may_prove_itself()
 
     def _may_prove_itself(self) -> None:
-        if self.standing is Standing.EJECTED:
-            self.standing = Standing.ON_TRIAL
+        if self.standing is EJECTED:
+            self.standing = ON_TRIAL
             self.trial_runs = False
 
     def _recover(self) -> None:
-        self.standing = Standing.GOOD
+        self.standing = GOOD
         self._ejections = 0
         self._gave_up = False
         self._witness = None
 
     def _suspect(self, now: float, witness: str | None, *, may_eject: bool) -> None:
-        if witness is PROBE or self.standing is Standing.ON_TRIAL or self._witness not in {None, witness}:
+        if witness is PROBE or self.standing is ON_TRIAL or self._witness not in {None, witness}:
             self._fail(now, may_eject=may_eject, probe_may_end_it=witness is PROBE)
         else:
             self._witness = witness
 
     def _fail(self, now: float, *, may_eject: bool, probe_may_end_it: bool) -> None:
         self._witness = None
-        if self.standing is Standing.EJECTED:
+        if self.standing is EJECTED:
             return
         if not may_eject:
             self._recover()
             return
-        self.standing = Standing.EJECTED
+        self.standing = EJECTED
         self._probe_may_end_it = probe_may_end_it
         self.until = now + min(LONGEST_EJECTION, FIRST_EJECTION * 2.0**self._ejections)
         self._ejections += 1

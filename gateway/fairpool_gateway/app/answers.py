@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
 
-from fairpool_gateway.app.headers import CLOSE, RawHeaders
+from fairpool_gateway.app.headers import CLOSE, RawHeaders, first
 from fairpool_gateway.upstream import message_head
 from fairpool_gateway.writes import Writes
 
@@ -91,7 +91,9 @@ class Answer:
         cycle: the request that it answers, as uvicorn has it, and keeps it.
         answers: where it is written.
         status: 200 to 599.
-        headers: names in lower case, without `transfer-encoding`. The head waits for the first piece, or for `release`.
+        headers: names in lower case; nothing in them is about the connection. They wait for the first piece, or for
+            `release`.
+        close: whether the connection ends with it.
 
     Raises:
         ValueError: there is a line break inside a header.
@@ -99,15 +101,14 @@ class Answer:
 
     __slots__ = ("_answers", "_cycle")
 
-    def __init__(self, cycle: RequestResponseCycle, answers: Answers, status: int, headers: RawHeaders) -> None:
+    def __init__(
+        self, cycle: RequestResponseCycle, answers: Answers, status: int, headers: RawHeaders, *, close: bool
+    ) -> None:
         self._answers = answers
         self._cycle = cycle
-        length: bytes | None = None
-        for name, value in headers:
-            if name == b"content-length":
-                length = value
-            elif name == b"connection" and value == b"close":
-                cycle.keep_alive = False
+        length = first(headers, b"content-length")
+        if close:
+            cycle.keep_alive = False
         more = [] if cycle.keep_alive else [CLOSE]
         if length is not None:
             cycle.chunked_encoding = False

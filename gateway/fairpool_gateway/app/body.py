@@ -35,6 +35,13 @@ class Bodies:
         self._broker = broker
         self._turns = asyncio.Lock()
 
+    def at_hand(self, body: bytes, given: headers.RawHeaders, *, read: Reader, most: int) -> Shape:
+        """What `read` finds a body to say about its cost that is here already; raises what reading one raises."""
+        content_type = _checked(given, most)
+        if len(body) > most:
+            raise _too_large(most)
+        return read(body, content_type)
+
     async def read(
         self, tenant: str, given: headers.RawHeaders, receive: Receive, *, read: Reader, most: int
     ) -> tuple[bytes, Shape]:
@@ -47,11 +54,7 @@ class Bodies:
             TenantGone: the tenant left before it was complete.
             InvalidRequest: it is not what `read` takes.
         """
-        content_type = _content_type(given)
-        declared = headers.first(given, b"content-length")
-        too_large = BodyTooLarge(f"The body exceeds the {most} bytes that this pool accepts.")
-        if declared is not None and int(declared) > most:
-            raise too_large
+        content_type = _checked(given, most)
         upload, length = Upload(tenant), 0
         try:
             while True:
@@ -64,7 +67,7 @@ class Bodies:
                     raise InvalidRequest("The chunks of the body cannot be told apart.")
                 length += len(piece)
                 if length > most:
-                    raise too_large
+                    raise _too_large(most)
                 if not more and length == len(piece):
                     return piece, read(piece, content_type)
                 self._broker.receive(upload, piece)
@@ -92,14 +95,22 @@ async def _let_others_go(upload: Upload) -> None:
         raise upload.refusal
 
 
-def _content_type(given: headers.RawHeaders) -> bytes:
-    """The Content-Type, if the headers say one that can be read here."""
-    content_type: bytes | None = None
+def _checked(given: headers.RawHeaders, most: int) -> bytes:
+    """The Content-Type, if the headers promise a body that can be read here."""
+    content_type = length = b""
     for name, value in given:
         if name == b"content-type":
-            if content_type is not None:
+            if content_type:
                 raise InvalidRequest("Send one Content-Type only.")
             content_type = value
         elif name == b"content-encoding" and value.lower() not in {b"", b"identity"}:
             raise UnsupportedEncoding("Send the body without Content-Encoding.")
-    return content_type or b""
+        elif name == b"content-length":
+            length = value
+    if length and int(length) > most:
+        raise _too_large(most)
+    return content_type
+
+
+def _too_large(most: int) -> BodyTooLarge:
+    return BodyTooLarge(f"The body exceeds the {most} bytes that this pool accepts.")

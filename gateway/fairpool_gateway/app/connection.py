@@ -56,10 +56,10 @@ class TenantConnection(BoundedProtocol):
         self._writes.came()
         super().data_received(data)
 
-    def answer(self, status: int, headers: RawHeaders) -> Answer:
+    def answer(self, status: int, headers: RawHeaders, *, close: bool) -> Answer:
         """Begin the answer to the request in flight, that an endpoint gave; raises what `Answer` raises."""
         assert self._in_flight is not None
-        return Answer(self._in_flight, self._answers, status, headers)
+        return Answer(self._in_flight, self._answers, status, headers, close=close)
 
     def watch(self, on_gone: Callable[[], object] | None) -> None:
         """Call this when the connection is lost, at once if it already is; None: nobody watches any more."""
@@ -70,6 +70,14 @@ class TenantConnection(BoundedProtocol):
         self.flow.resume_reading()
         if self._gone.is_set():
             on_gone()
+
+    def body_at_hand(self) -> bytes | None:
+        """The body of the request in flight, if all of it is here, as `receive` would give it; None if it is not."""
+        cycle = self._in_flight
+        if cycle is None or cycle.more_body or cycle.disconnected or self.late:
+            return None
+        body, cycle.body = bytes(cycle.body), bytearray()
+        return body
 
     def in_time(self, receive: Receive) -> Receive:
         """The request's `receive`, that raises `BodyTimeout` when its body does not come in time."""

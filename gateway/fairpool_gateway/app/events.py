@@ -18,9 +18,11 @@ _ENDS = (b"\n\n", b"\n\r\n", b"\r\r")
 
 def can_be_appended_to(headers: RawHeaders) -> bool:
     """Whether an answer with these headers is a stream of events, neither compressed nor of a length told before."""
+    if first(headers, b"content-length") is not None:
+        return False
     media_type = (first(headers, b"content-type") or b"").partition(b";")[0].strip().lower()
     encoding = (first(headers, b"content-encoding") or b"identity").strip().lower()
-    return media_type == b"text/event-stream" and encoding == b"identity" and first(headers, b"content-length") is None
+    return media_type == b"text/event-stream" and encoding == b"identity"
 
 
 class WholeEvents:

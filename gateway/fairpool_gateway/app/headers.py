@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import cache
 from urllib.parse import unquote_to_bytes
 
 RawHeaders = Sequence[tuple[bytes, bytes]]
@@ -107,13 +108,15 @@ def for_tenant(
     No endpoint can speak for the gateway, as by a reason for which it would have refused. The length of a body that an
     answer of this `status` does not have stops here as well.
     """
-    stopped = _and_nominated(_HOP_BY_HOP, headers)
-    if status in _BODILESS:
-        stopped = stopped | {b"content-length"}
-    stopped = stopped.union(id_headers)
+    stopped = _and_nominated(_stopped_at_tenant(id_headers, status in _BODILESS), headers)
     passed = [header for header in headers if header[0] not in stopped and not header[0].startswith(_OWN)]
     passed.extend([(name, request_id) for name in id_headers])
     return passed
+
+
+@cache
+def _stopped_at_tenant(id_headers: tuple[bytes, ...], bodiless: bool) -> frozenset[bytes]:
+    return _HOP_BY_HOP.union(id_headers, [b"content-length"] if bodiless else [])
 
 
 def request_id(headers: RawHeaders, made: str) -> bytes:

@@ -23,7 +23,7 @@ from fairpool_gateway.app.dialect import Dialect, dialect_of
 from fairpool_gateway.app.events import WholeEvents, can_be_appended_to
 from fairpool_gateway.app.gateway import Gateway
 from fairpool_gateway.app.routes import INTERNAL_ERROR
-from fairpool_gateway.app.shutdown import Phase, closing
+from fairpool_gateway.app.shutdown import DRAINING, SERVING, closing
 from fairpool_gateway.cost import Api, Shape, read_shape
 from fairpool_gateway.dispatcher import Request
 from fairpool_gateway.endpoints import Endpoint
@@ -60,7 +60,7 @@ class Proxy:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One ASGI request."""
         shutdown = self._gateway.shutdown
-        if shutdown.phase is not Phase.SERVING:
+        if shutdown.phase is not SERVING:
             shutdown.arrived()
             send = closing(send)
         if scope["type"] == "http" and scope["method"] == "POST" and (api := self._gateway.apis.get(scope["path"])):
@@ -115,24 +115,18 @@ class _Exchange:
     async def _serve(self) -> str:
         """Have an endpoint answer; returns how that ended."""
         gateway, scope = self._gateway, self._scope
-        if gateway.shutdown.phase is Phase.DRAINING:
+        if gateway.shutdown.phase is DRAINING:
             raise Draining.now()
         tenant = self._tenant = gateway.identify(scope["headers"])
         if gateway.config.suspend:
             raise PoolSuspended.of(gateway.config.pool)
-        self._body, shape = await gateway.bodies.read(
-            tenant,
-            scope["headers"],
-            self._connection.in_time(self._receive),
-            read=partial(read_shape, self._api, may_overtake=gateway.config.overtaking == "Allow"),
-            most=gateway.config.queue.max_request_bytes,
-        )
+        shape = await self._read_body(tenant)
         if not gateway.broker.dispatcher.serves(shape.model) and (shape.model or self._api is not Api.EXTRA):
             raise ModelNotFound.of(shape.model, tenant)
         request = self._request = Request(self._made_id, tenant, shape, len(self._body), self._id)
         if self._trace is not None:
             self._trace.waits(request)
-        task = asyncio.current_task()
+        task = asyncio.current_task(gateway.loop)
         assert task is not None
         self._connection.watch(partial(self._leave, task))
         try:
@@ -146,6 +140,21 @@ class _Exchange:
         finally:
             self._connection.watch(None)
             gateway.broker.complete(request, None)
+
+    async def _read_body(self, tenant: str) -> Shape:
+        """Have the body, and return what it says about its cost."""
+        bodies, config, given = self._gateway.bodies, self._gateway.config, self._scope["headers"]
+        read, most = (
+            partial(read_shape, self._api, may_overtake=config.overtaking == "Allow"),
+            config.queue.max_request_bytes,
+        )
+        body = self._connection.body_at_hand()
+        if body is not None:
+            self._body = body
+            return bodies.at_hand(body, given, read=read, most=most)
+        receive = self._connection.in_time(self._receive)
+        self._body, shape = await bodies.read(tenant, given, receive, read=read, most=most)
+        return shape
 
     def _leave(self, task: asyncio.Task[Any]) -> None:
         """The tenant's connection closed: end whatever is being done for it."""
@@ -188,11 +197,10 @@ class _Exchange:
             response.headers, self._id, self._dialect.id_headers, status=response.status
         )
         answer_headers.append((b"server-timing", self._timing(request)))
-        if self._gateway.shutdown.phase is not Phase.SERVING:
-            answer_headers.append(headers.CLOSE)
         await self._connection.drained()
         # The first byte of the body is here already, or its end: no head waits longer than for what is done with that.
-        passed_on = self._connection.answer(response.status, answer_headers)
+        leaving = self._gateway.shutdown.phase is not SERVING
+        passed_on = self._connection.answer(response.status, answer_headers, close=leaving)
         # The slot goes back at the endpoint's last byte, whether a slow tenant has taken it or not.
         reader = self._usage_reader(response)
         response.watch(reader.feed, lambda: self._ended(request, response, reader))

@@ -30,6 +30,10 @@ class Phase(enum.Enum):
     DRAINING = enum.auto()
 
 
+SERVING, LINGERING, DRAINING = Phase
+"""By themselves, as the states of a request are (`request.py`)."""
+
+
 class Shutdown:
     """The phases of one gateway.
 
@@ -38,7 +42,7 @@ class Shutdown:
     """
 
     def __init__(self, *, in_pod: bool = False) -> None:
-        self.phase = Phase.SERVING
+        self.phase = SERVING
         self._in_pod = in_pod
         self._loop = asyncio.get_running_loop()
         self._last_arrival = 0.0
@@ -50,11 +54,11 @@ class Shutdown:
     async def linger(self) -> None:
         """Go through the phases up to draining; returns when that has begun."""
         if self._in_pod:
-            self.phase = Phase.LINGERING
+            self.phase = LINGERING
             self._last_arrival = began = self._loop.time()
             while (left := self._quiet_at(began) - self._loop.time()) > 0:  # noqa: ASYNC110 - sleeps to a moment that moves
                 await asyncio.sleep(left)
-        self.phase = Phase.DRAINING
+        self.phase = DRAINING
 
     def _quiet_at(self, began: float) -> float:
         return min(self._last_arrival + QUIET_SECONDS, began + LONGEST_LINGER_SECONDS)

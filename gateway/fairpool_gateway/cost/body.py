@@ -106,7 +106,7 @@ def _shape_of_json(api: Api, reader: _JsonReader, body: bytes, *, may_overtake: 
         size.text = len(body) - sum(len(getattr(fields, name)) for name in found.reads)
     else:
         size.text = len(fields.messages)
-    if not may_overtake:
+    if not may_overtake and (fields.priority is not ABSENT or fields.background is not ABSENT):
         refuse_overtaking(
             priority=bytes(fields.priority) not in _NO_PRIORITY,
             background=bytes(fields.background) not in _NO_BACKGROUND,

@@ -121,13 +121,16 @@ class Estimator:
 
         What was estimated from events teaches the length of answers, and nothing that it was estimated with.
         """
+        read = used.input if shape.generates else used.input + used.output
+        limit = self._limit(shape)
         for learned in (self._remember(tenant), self._pool):
             if used.told:
-                _learn_input(learned, shape, used.input if shape.generates else used.input + used.output)
-                learned.per_event.learn(used.output, used.events)
+                _learn_input(learned, shape, read)
+                if used.events:
+                    learned.per_event.learn(used.output, used.events)
             if shape.generates:
                 learned.output.learn(used.output / shape.choices)
-                if (limit := self._limit(shape)) is not None:
+                if limit is not None:
                     learned.length = learned.length or Ratio(0, 0)
                     learned.length.learn(used.output, limit * shape.choices)
 

@@ -1,4 +1,4 @@
-"""An answer goes out in few writes: its head with the first piece of its body, which never waits for what is to come."""
+"""An answer goes out in few writes, its head with the first piece of its body, and never waits for what is to come."""
 
 import asyncio
 import contextlib
