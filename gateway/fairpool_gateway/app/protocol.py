@@ -14,6 +14,7 @@ follows a body in chunks (trailers) is never taken for a header, which others ma
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -59,6 +60,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._body_timer: asyncio.TimerHandle | None = None
         self._body_due = 0.0
         self._owed = 0
+        self._idle_until = math.inf
         self._in_flight: RequestResponseCycle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
@@ -89,7 +91,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self._head_bytes += len(data)
         else:
             self._bare += len(data)
-        self._unset_keepalive_if_required()
+        self._idle_until = math.inf
         try:
             self.parser.feed_data(data)
         except HttpParserUpgrade as end:
@@ -153,6 +155,31 @@ class BoundedProtocol(HttpToolsProtocol):
         self._in_head = True
         self._bare = 0
         self._expect_no_body()
+
+    def on_response_complete(self) -> None:
+        """An answer is complete: the next request that is here has its turn, or there are seconds to send one.
+
+        uvicorn sets a timer with each answer and ends it with each request, for 2 us; here a connection has one at
+        most, that looks how long it has been idle for when it fires.
+        """
+        self.server_state.total_requests += 1
+        if self.transport.is_closing():
+            return
+        self.flow.resume_reading()
+        if self.pipeline:
+            self._start_asgi_task(*self.pipeline.pop())
+            return
+        self._idle_until = self.loop.time() + self.timeout_keep_alive
+        if self.timeout_keep_alive_task is None:
+            self.timeout_keep_alive_task = self.loop.call_at(self._idle_until, self.timeout_keep_alive_handler)
+
+    def timeout_keep_alive_handler(self) -> None:
+        """Time has passed: close, if nothing came for so long."""
+        self.timeout_keep_alive_task = None
+        if self._idle_until <= self.loop.time():
+            super().timeout_keep_alive_handler()
+        elif self._idle_until < math.inf:
+            self.timeout_keep_alive_task = self.loop.call_at(self._idle_until, self.timeout_keep_alive_handler)
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         self._in_flight = cycle
