@@ -37,12 +37,16 @@ class Writes:
         self._came += 1
 
     def add(self, writer: Writer) -> None:
-        """Have a writer write, now or when others do; not to be called again before it has."""
+        """Have a writer write, at once where nothing else is going on."""
+        if self._came <= 1 and self._together <= 1 and not self._writers:
+            self._came = 0
+            writer.write_out()
+        else:
+            self.gather(writer)
+
+    def gather(self, writer: Writer) -> None:
+        """Have a writer write when the loop has gone round, for whoever cannot know yet what else comes."""
         if not self._writers:
-            if self._came <= 1 and self._together <= 1:
-                self._came = 0
-                writer.write_out()
-                return
             asyncio.get_running_loop().call_soon(self._write)
         self._writers.append(writer)
 

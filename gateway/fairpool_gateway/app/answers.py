@@ -43,11 +43,13 @@ class Answers:
         if self._unwritten:
             self.write(b"")
 
-    def write(self, data: bytes) -> None:
-        """Write a piece of an answer."""
+    def write(self, data: bytes, *, gather: bool = False) -> None:
+        """Write a piece of an answer; `gather` where others may come at the same moment."""
         self._unwritten.append(data)
         if len(data) > LARGE:
             self.write_out()
+        elif gather:
+            self._writes.gather(self)
         else:
             self._writes.add(self)
 
@@ -99,12 +101,13 @@ class Answer:
         ValueError: there is a line break inside a header.
     """
 
-    __slots__ = ("_answers", "_cycle")
+    __slots__ = ("_answers", "_begun", "_cycle")
 
     def __init__(
         self, cycle: RequestResponseCycle, answers: Answers, status: int, headers: RawHeaders, *, close: bool
     ) -> None:
         self._answers = answers
+        self._begun = False
         self._cycle = cycle
         length = first(headers, b"content-length")
         if close:
@@ -127,10 +130,12 @@ class Answer:
             return
         if cycle.chunked_encoding:
             framed = b"%x\r\n%b\r\n" % (len(data), data) if data else b""
-            self._answers.write(framed + _LAST_CHUNK if last else framed)
+            data = framed + _LAST_CHUNK if last else framed
         else:
             cycle.expected_content_length -= len(data)
-            self._answers.write(data)
+        # What follows the first piece comes straight from its connection, and with it what other streams send.
+        self._answers.write(data, gather=self._begun and not last)
+        self._begun = True
         if last:
             cycle.response_complete = True
             cycle.message_event.set()
@@ -140,4 +145,5 @@ class Answer:
 
     def release(self) -> None:
         """No piece is here yet: have the head go out by itself."""
+        self._begun = True
         self._answers.release()

@@ -92,6 +92,11 @@ class TenantConnection(BoundedProtocol):
 
         return receive_in_time
 
+    @property
+    def takes_more(self) -> bool:
+        """Whether the tenant has taken nearly all that was sent."""
+        return not self.flow.write_paused
+
     async def drained(self) -> None:
         """Wait until the tenant has taken nearly all that was sent."""
         if self.flow.write_paused:

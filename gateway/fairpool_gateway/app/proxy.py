@@ -204,20 +204,20 @@ class _Exchange:
         # The slot goes back at the endpoint's last byte, whether a slow tenant has taken it or not.
         reader = self._usage_reader(response)
         response.watch(reader.feed, lambda: self._ended(request, response, reader))
+
+        def take(data: bytes) -> bool:
+            last = response.complete
+            if events is not None:
+                data = events.last(data) if last else events.take(data)
+            if data or last:
+                passed_on.piece(data, last=last)
+            else:
+                passed_on.release()
+            return self._connection.takes_more
+
         try:
-            last = False
-            while not last:
-                data = await response.read()
-                last = response.complete
-                if events is not None:
-                    data = events.last(data) if last else events.take(data)
-                if data or last:
-                    passed_on.piece(data, last=last)
-                    del data
-                    if not last:
-                        await self._connection.drained()
-                else:
-                    passed_on.release()
+            while not await response.pass_to(take):
+                await self._connection.drained()
         except UpstreamError as error:
             endpoint = request.slot and request.slot.endpoint.spec.id
             given_id = self._id.decode()

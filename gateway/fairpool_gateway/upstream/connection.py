@@ -149,11 +149,11 @@ class Connection(asyncio.Protocol):
         elif response.complete:
             self._complete(response)
         elif response.begun:
+            response.arrived()
             if not self._buffers.have_room(response.waiting):
                 self._reading_paused = True
                 self._transport.pause_reading()
             self._await_endpoint()
-            response.wake()
 
     def eof_received(self) -> None:
         """The endpoint will send no more."""

@@ -10,6 +10,9 @@ from fairpool_gateway.errors import UpstreamError
 from fairpool_gateway.upstream.buffers import Buffers
 from fairpool_gateway.upstream.message import Message
 
+Sink = Callable[[bytes], bool]
+"""Takes bytes of a body, never none but at its end, and returns whether it takes more at once."""
+
 
 class Source(Protocol):
     """What bytes come from: the connection, for as long as it carries this answer."""
@@ -24,12 +27,12 @@ class Source(Protocol):
 class Response(Message):
     """An answer whose status and headers came, with at least the first byte of the body or its end.
 
-    One task reads it: `read` until it returns nothing. `close` ends it early, and may always be called. A task
-    that is cancelled in `read` closes it too. What `read` returned counts as waiting here until the next `read`, so
-    that a reader who first passes it on holds the endpoint back by being slow.
+    One task reads it: by `read` until it returns nothing, or by `pass_to` until it returns true. `close` ends it early,
+    and may always be called. A task that is cancelled in either closes it too. What `read` returned, or was too much
+    for a sink, counts as waiting here until the next call, so that a reader who is slow holds the endpoint back.
     """
 
-    __slots__ = ("_broken", "_buffers", "_ended", "_loop", "_seen", "_source", "_taken", "_waiter")
+    __slots__ = ("_broken", "_buffers", "_ended", "_loop", "_seen", "_sink", "_source", "_taken", "_waiter")
 
     def __init__(self, source: Source, loop: asyncio.AbstractEventLoop, buffers: Buffers, *, bodiless: bool) -> None:
         super().__init__(bodiless=bodiless)
@@ -37,6 +40,7 @@ class Response(Message):
         self._seen: Callable[[bytes], None] | None = None
         self._ended: Callable[[], None] | None = None
         self._loop = loop
+        self._sink: Sink | None = None
         self._source: Source | None = source
         self._taken = 0
         self._waiter: asyncio.Future[None] | None = None
@@ -54,20 +58,43 @@ class Response(Message):
             UpstreamBroken: the answer ended before its end; what had come was returned before.
             UpstreamTimedOut: the endpoint was silent for too long.
         """
-        self._buffers.held -= self._taken
-        self._taken = 0
-        if self._source is not None and self._buffers.have_room(self.held):
-            self._source.resume()
+        self._let_go()
         if not self.held and not self.complete:
             await self.arrival()
         data = self.take()
         self._taken = len(data)
         return data
 
+    async def pass_to(self, sink: Sink) -> bool:
+        """Have `sink` called with the body as it comes; returns true at its end, false once the sink has enough.
+
+        What comes is passed on before anything else happens: no task is woken for it, which costs as much as all that
+        is done with an event of a stream.
+
+        Raises:
+            UpstreamBroken: the answer ended before its end; what had come was passed on before.
+            UpstreamTimedOut: the endpoint was silent for too long.
+        """
+        self._let_go()
+        takes_more = True
+        while takes_more:
+            if self.held or self.complete:
+                takes_more = self._hand_to(sink)
+                if self.complete:
+                    return True
+            elif self._broken is not None:
+                raise self._broken
+            else:
+                self._sink = sink
+                await self._wait()
+                takes_more, self._sink = self._sink is not None, None
+        return False
+
     def close(self) -> None:
         """Let go. An answer that is not complete takes its connection with it, which cancels the request."""
         self._buffers.held -= self.waiting
         self._taken = 0
+        self._sink = None
         self._buffers = Buffers()
         if self._source is not None:
             self._source.abort()
@@ -92,15 +119,18 @@ class Response(Message):
         while not self.held and not self.complete:
             if self._broken is not None:
                 raise self._broken
-            self._waiter = self._loop.create_future()
-            try:
-                await self._waiter
-            except asyncio.CancelledError:
-                self.close()
-                raise
+            await self._wait()
+
+    def arrived(self) -> None:
+        """Bytes of the body came."""
+        if self._sink is None:
+            self.wake()
+        elif not self._hand_to(self._sink):
+            self._sink = None
+            self.wake()
 
     def wake(self) -> None:
-        """Something came that `arrival` waits for."""
+        """Have whoever waits look again."""
         waiter = self._waiter
         if waiter is not None:
             self._waiter = None
@@ -116,3 +146,28 @@ class Response(Message):
         ended, self._seen, self._ended = self._ended, None, None
         if ended is not None:
             ended()
+
+    async def _wait(self) -> None:
+        self._waiter = self._loop.create_future()
+        try:
+            await self._waiter
+        except asyncio.CancelledError:
+            self.close()
+            raise
+
+    def _hand_to(self, sink: Sink) -> bool:
+        """All that is here; returns whether the sink takes more."""
+        data = self.take()
+        takes_more = sink(data)
+        if takes_more:
+            self._buffers.held -= len(data)
+        else:
+            self._taken = len(data)
+        return takes_more
+
+    def _let_go(self) -> None:
+        """What was taken last is passed on by now: there is room for more."""
+        self._buffers.held -= self._taken
+        self._taken = 0
+        if self._source is not None and self._buffers.have_room(self.held):
+            self._source.resume()
