@@ -97,10 +97,11 @@ async def _let_others_go(upload: Upload) -> None:
 
 def _checked(given: headers.RawHeaders, most: int) -> bytes:
     """The Content-Type, if the headers promise a body that can be read here."""
-    content_type = length = b""
+    content_type: bytes | None = None
+    length = b""
     for name, value in given:
         if name == b"content-type":
-            if content_type:
+            if content_type is not None:
                 raise InvalidRequest("Send one Content-Type only.")
             content_type = value
         elif name == b"content-encoding" and value.lower() not in {b"", b"identity"}:
@@ -109,7 +110,7 @@ def _checked(given: headers.RawHeaders, most: int) -> bytes:
             length = value
     if length and int(length) > most:
         raise _too_large(most)
-    return content_type
+    return content_type or b""
 
 
 def _too_large(most: int) -> BodyTooLarge:
