@@ -11,7 +11,7 @@ ENGINE_IMAGE ?= fairpool-engine:0.1.0
 COMPILE = $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test kubernetes test-engine engine test-cluster image engine-image lint bench bench-quick bench-counts bench-load bench-operator bench-scheduler format lock image-locks
+.PHONY: help demo test kubernetes test-engine engine test-cluster image engine-image lint bench bench-quick bench-counts bench-load bench-operator bench-profile bench-scheduler format lock image-locks
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -56,6 +56,9 @@ bench-quick: $(READY)  ## Measure it beside nginx in five minutes, against the r
 
 bench-counts: $(READY)  ## Count the instructions of a request and of decisions, against those recorded by RECORD=1 (valgrind)
 	@$(BIN)/python -m fairpool_lab.bench.counts $(if $(RECORD),--record)
+
+bench-profile: $(READY)  ## Show where the gateway's processor time goes, part by part (a C compiler)
+	@$(BIN)/python -m fairpool_lab.bench.profile
 
 bench-load: $(READY)  ## Measure what crowds cost in memory, and the tenant beside them
 	@$(BIN)/python -m fairpool_lab.bench.load

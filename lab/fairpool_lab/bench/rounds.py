@@ -85,7 +85,7 @@ class _Rounds:
             self._progress.begin(f"round {number}, the scheduler alone", SCHEDULER_TAKES)
             command = [*pinned(self._cores.subject), sys.executable, "-m", scheduler.__name__, "--json"]
             try:
-                decided = await _said(command, SCHEDULER_TAKES, dict[int, float])
+                decided = await said_by(command, SCHEDULER_TAKES, dict[int, float])
                 self._results.decided.append(Decided(number, decided))
             except LabError as error:
                 self._miss(f"the scheduler, round {number}: {error}")
@@ -94,7 +94,7 @@ class _Rounds:
     async def _meet(self, number: int, name: str, target: Target, workload: Workload) -> None:
         before = cpu_seconds(target.session)
         command = [*self._load, "--port", str(target.port), *workload.command(self._directory)]
-        seen = await _said(command, workload.takes, Seen)
+        seen = await said_by(command, workload.takes, Seen)
         took = cpu_seconds(target.session) - before
         if name in self._stage.targets:
             self._results.measured.append(Measured(name, workload.name, number, seen, took, memory(target.session)))
@@ -114,8 +114,8 @@ async def _settled(target: Target) -> None:
             return
 
 
-async def _said(command: Sequence[str], seconds: float, kind: type[T]) -> T:
-    """What a program says that takes so long."""
+async def said_by(command: Sequence[str], seconds: float, kind: type[T]) -> T:
+    """What a program says that takes so many seconds; raises `ProcessFailed` where it says nothing of this kind."""
     child = await asyncio.create_subprocess_exec(
         *command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
     )
