@@ -39,6 +39,13 @@ class Charging:
         request.estimate = estimate = self.estimator.estimate(request.tenant, request.shape)
         return estimate if self.carry is None else self.carry.price(request.tenant, estimate)
 
+    def begin_anew(self) -> bool:
+        """A free slot found nobody backlogged: nobody owes anything (§2.5). Whether that stays so till one arrives."""
+        if self.carry is None:
+            return True
+        self.carry.begin_anew()
+        return False
+
     def charged(self, request: Request, cost: int) -> None:
         """The request is dispatched, at this price."""
         request.cost = cost

@@ -76,6 +76,7 @@ class Dispatcher:
             default_weight=config.default_weight,
             max_tenants=config.authentication.max_tenants,
         )
+        self._level = False
         self._retrying: OrderedDict[Request, float] = OrderedDict()
         self._retry_budget = RetryBudget()
         self._log = log
@@ -115,6 +116,7 @@ class Dispatcher:
         if self.charging.carry is not None and self.ordering.lags(tenant):
             self.charging.carry.rejoined(tenant)
         self.ordering.arrive(tenant, request)
+        self._level = False
         if self._log:
             estimate = self.estimator.estimate(tenant, request.shape)
             self._log.arrive(now, tenant, self.ordering.weight(tenant), request.id, estimate)
@@ -263,14 +265,13 @@ class Dispatcher:
         return None if not model or self.serves(model) else ModelNotFound.of(model, request.tenant)
 
     def _fill(self, now: float) -> list[Action]:
-        """Dispatch while a slot is free and somebody waits, deciding anew for each (§7.1)."""
+        """Dispatch while a slot is free and somebody waits, deciding anew for each (§7.1), till all is level (§2.5)."""
         actions: list[Action] = self._place_retries() if self._retrying else []
-        while (endpoint := choose(self.endpoints)) is not None:
+        while not self._level and (endpoint := choose(self.endpoints)) is not None:
             before = self.ordering.v
             decision = self.ordering.dispatch()
             if decision is None:
-                if self.charging.carry is not None and not self.ordering.waiting:
-                    self.charging.carry.begin_anew()
+                self._level = not self.ordering.waiting and self.charging.begin_anew()
                 if self._log and self.ordering.v != before:
                     self._log.reset(now, self.ordering.v)
                 break
