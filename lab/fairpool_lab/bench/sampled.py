@@ -13,8 +13,9 @@ import signal
 import sys
 import time
 from collections import Counter
+from functools import cache
 from pathlib import Path
-from types import CodeType, FrameType
+from types import FrameType
 from typing import Final
 
 import msgspec
@@ -58,7 +59,6 @@ class Sampler:
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
-        self._parts: dict[CodeType, str | None] = {}
 
     def __call__(self, _: int, frame: FrameType | None) -> None:
         """Look once."""
@@ -68,17 +68,21 @@ class Sampler:
         """The part of the innermost function that belongs to one."""
         while frame is not None:
             code, outer = frame.f_code, frame.f_back
-            if code not in self._parts:
-                self._parts[code] = _part_of(frame.f_globals.get("__name__", ""), code.co_name)
-            part = self._parts[code]
+            part = _part_of(_module_of(frame), code.co_name)
             if part is not None:
                 just_called = frame.f_lineno == code.co_firstlineno
-                by_the_loop = outer is not None and outer.f_globals.get("__name__") == "asyncio.runners"
+                by_the_loop = outer is not None and _module_of(outer) == "asyncio.runners"
                 return LOOP if just_called and by_the_loop else part
             frame = outer
         return LOOP
 
 
+def _module_of(frame: FrameType) -> str:
+    name: str = frame.f_globals.get("__name__", "")
+    return name
+
+
+@cache
 def _part_of(module: str, function: str) -> str | None:
     if function == "write_out":
         return WRITING
