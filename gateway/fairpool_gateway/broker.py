@@ -16,6 +16,7 @@ from fairpool_gateway.cost import Used
 from fairpool_gateway.dispatcher import Action, Dispatcher, Grant, Request
 from fairpool_gateway.endpoints import Endpoint, EndpointSpec
 from fairpool_gateway.health import SUSPICIOUS
+from fairpool_gateway.request import DONE
 
 
 class Broker:
@@ -92,6 +93,8 @@ class Broker:
 
         `seen` is what one without `used` was seen to use, before it failed or its client left.
         """
+        if request.state is DONE:
+            return
         now = self._loop.time()
         if used is None:
             self._carry_out(self.dispatcher.cancel(now, request, seen=seen))

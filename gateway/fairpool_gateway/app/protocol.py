@@ -119,7 +119,10 @@ class BoundedProtocol(HttpToolsProtocol):
             return
         if len(self.headers) == MAX_FIELDS:
             raise HeadersTooLarge(f"There are more than {MAX_FIELDS} headers. Send fewer.")
-        super().on_header(name, value)
+        name = name.lower()
+        if name == b"expect" and value.lower() == b"100-continue":
+            self.expect_100_continue = True
+        self.headers.append((name, value))
 
     def on_headers_complete(self) -> None:
         """The head is complete; a body may follow, of which a refused tenant may send as much as it said."""
