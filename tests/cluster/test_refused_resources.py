@@ -43,10 +43,19 @@ class TestBadResources:
         good = BadResource("FairPool", "nothing is wrong", {"spec": {"suspend": True}}, "spec.suspend", "must not")
         assert not tells(good, await tried(admin, good.document(NAMESPACE)))
 
-    @pytest.mark.parametrize("key", ["sk-1234", "sk-" + "a1" * 100])
-    async def test_are_refused_without_repeating_a_key_in_the_wrong_place(self, admin, key):
-        said = await tried(admin, tenant_weight(NAMESPACE, apiKeys=[{"name": "a", "digest": key}]))
-        assert "spec.apiKeys[0].digest" in said
+    @pytest.mark.parametrize(
+        ("where", "key"),
+        [
+            ("digest", "sk-1234"),
+            ("digest", "sk-" + "a1" * 100),
+            ("secretKeyRef.name", "sk-Proj_1234"),
+            ("secretKeyRef.name", "sk-" + "A1" * 200),
+        ],
+    )
+    async def test_are_refused_without_repeating_a_key_in_the_wrong_place(self, admin, where, key):
+        wrong = {"digest": key} if where == "digest" else {"secretKeyRef": {"name": key, "key": "api-key"}}
+        said = await tried(admin, tenant_weight(NAMESPACE, apiKeys=[{"name": "a", **wrong}]))
+        assert f"spec.apiKeys[0].{where}" in said
         assert key not in said
 
 
