@@ -175,13 +175,15 @@ class Pool:
                 self._see_that_the_certificate_can_be_used(local)
             await self._simulate(local)
             self._have_the_gateway_follow()
+            if local is not self._last_good:  # what is so now comes first
+                return
             if self._gateway is not None and self._over_tls != local.over_tls:
                 self._see_that_the_certificate_can_be_used(local)
                 self.served = None
                 self._be_late(FINISHES)
                 await self._gateway.end()
                 self._gateway = None
-            if self._gateway is None and local is self._last_good:  # else what is so now comes first
+            if self._gateway is None and local is self._last_good:
                 self._write(local)
                 await self._start_gateway(local)
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import trustme
+from support.processes import descendants
 from support.up import certificate, pool, secret, weight, write
 from support.up_session import until
 
@@ -106,6 +107,25 @@ async def test_a_gateway_has_its_certificate_for_as_long_as_it_listens_with_it(p
         assert {path.name for path in (files / "tls").iterdir()} == {"tls.crt", "tls.key"}
         await gate.open()
         await until(lambda: not (files / "tls").exists())
+
+
+async def test_a_gateway_stays_where_a_change_that_would_end_it_is_taken_back_while_engines_start(place, gate):
+    async with place.session() as said:
+        before = gateways()
+        write(place.files / "pair.yaml", certificate(trustme.CA().issue_cert("127.0.0.1")))
+        over_tls = pool(models=["large"], gateway={"tls": {"certificateRef": {"name": "pair"}}})
+        write(place.files / "all.yaml", over_tls, weight("search"), weight("batch"))
+        await until(lambda: gate.reached == 1)
+        write(place.files / "all.yaml", pool(models=["large"]), weight("search", weight=7), weight("batch"))
+        await until(lambda: any("weight    7" in line for line in said))
+        await gate.open()
+        await until(lambda: any(re.match("  endpoints  1 simulated engine, large", line) for line in said))
+        assert gateways() == before
+
+
+def gateways() -> list[int]:
+    """Those that run."""
+    return [pid for pid, command in descendants(os.getpid()).items() if "fairpool_gateway" in command]
 
 
 async def test_a_failure_is_told_though_something_else_was_edited_before_it(place, gate):
