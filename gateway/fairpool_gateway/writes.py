@@ -19,7 +19,7 @@ class Writer(Protocol):
     """Has something to write to its connection."""
 
     def write_out(self) -> None:
-        """Write all of it, if the connection is still there; never raises."""
+        """Write all of it, if the connection is still there."""
 
 
 class Writes:
@@ -51,7 +51,11 @@ class Writes:
         self._writers.append(writer)
 
     def _write(self) -> None:
-        writers, self._writers = self._writers, []
-        self._came, self._together = 0, len(writers)
-        for writer in writers:
-            writer.write_out()
+        self._came, self._together = 0, len(self._writers)
+        writers, self._writers = iter(self._writers), []
+        try:
+            for writer in writers:
+                writer.write_out()
+        finally:
+            for writer in writers:
+                self.gather(writer)

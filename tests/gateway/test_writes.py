@@ -97,3 +97,20 @@ class TestWhereSeveralThingsCome:
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         assert written == ["prompting", "next", "prompted"]
+
+    async def test_a_writer_that_fails_takes_no_other_with_it(self, writes, add, written):
+        class Failing(Writer):
+            def write_out(self):
+                raise RuntimeError("the connection is gone")
+
+        said = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: said.append(context["exception"]))
+        writes.came()
+        writes.came()
+        add("before")
+        writes.add(Failing("failing", written))
+        add("after")
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert written == ["before", "after"]
+        assert [str(error) for error in said] == ["the connection is gone"]

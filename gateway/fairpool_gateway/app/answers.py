@@ -1,8 +1,8 @@
 """How answers are written to a tenant: soon, with what others write, and a head together with what follows it.
 
 uvicorn writes a head and then each piece of the body, and looks at every header by itself. Here are both: a transport
-as uvicorn wants it, for the answers of routes, and the short way on which the answers of endpoints take. What always
-holds: whichever way, what is written keeps its order, and all of it goes out before the connection is closed in order.
+as uvicorn wants it, for the answers of routes, and the short way that answers of endpoints take. What always holds:
+whichever way, what is written keeps its order, and all of it goes out before the connection is closed in order.
 """
 
 from __future__ import annotations
