@@ -3,6 +3,8 @@
 import asyncio
 
 import pytest
+from hypothesis import find, given
+from hypothesis import strategies as st
 
 from fairpool_gateway.writes import Writes
 
@@ -114,3 +116,46 @@ class TestWhereSeveralThingsCome:
         await asyncio.sleep(0)
         assert written == ["before", "after"]
         assert [str(error) for error in said] == ["the connection is gone"]
+
+
+steps = st.lists(st.sampled_from(["came", "add", "gather", "round"]), max_size=20)
+"""What happens to a loop's writes, one after another."""
+
+
+async def is_sound(kind, steps):
+    """Whether all was written in order, and after each round of the loop nothing was left."""
+    writes, written, given_so_far = kind(), [], 0
+    for step in [*steps, "round"]:
+        if step == "came":
+            writes.came()
+        elif step == "round":
+            await asyncio.sleep(0)
+            if written != list(range(given_so_far)):
+                return False
+        else:
+            getattr(writes, step)(Writer(given_so_far, written))
+            given_so_far += 1
+    return True
+
+
+class TestWhateverComes:
+    @given(steps=steps)
+    def test_it_is_written_in_order_and_waits_for_one_round_at_most(self, steps):
+        assert asyncio.run(is_sound(Writes, steps))
+
+    def test_what_waits_longer_is_caught(self):
+        class Late(Writes):
+            def gather(self, writer):
+                if not self._writers:
+                    loop = asyncio.get_running_loop()
+                    loop.call_soon(loop.call_soon, self._write)
+                self._writers.append(writer)
+
+        assert find(steps, lambda steps: not asyncio.run(is_sound(Late, steps))) == ["gather"]
+
+    def test_so_is_what_passes_others(self):
+        class Passing(Writes):
+            def add(self, writer):
+                writer.write_out()
+
+        assert find(steps, lambda steps: not asyncio.run(is_sound(Passing, steps))) == ["gather", "add"]
