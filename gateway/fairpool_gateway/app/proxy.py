@@ -144,10 +144,8 @@ class _Exchange:
     async def _read_body(self, tenant: str) -> Shape:
         """Have the body, and return what it says about its cost."""
         bodies, config, given = self._gateway.bodies, self._gateway.config, self._scope["headers"]
-        read, most = (
-            partial(read_shape, self._api, may_overtake=config.overtaking == "Allow"),
-            config.queue.max_request_bytes,
-        )
+        read = partial(read_shape, self._api, may_overtake=config.overtaking == "Allow")
+        most = config.queue.max_request_bytes
         body = self._connection.body_at_hand()
         if body is not None:
             self._body = body
