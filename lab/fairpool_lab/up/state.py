@@ -203,7 +203,8 @@ class PoolState:
             raise OutputInvalid("; ".join(problems))
 
     def _make(self) -> None:
-        """Make it, marked from the moment at which it is there."""
+        """Make it, marked from the moment at which it is there; and what it is in, should that have been removed."""
+        self.directory.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         made = Path(tempfile.mkdtemp(dir=self.directory.parent, prefix=f".{self.directory.name}."))
         try:
             (made / MARKER).write_text(_MARKS, encoding="utf-8")
