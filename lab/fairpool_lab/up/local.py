@@ -61,9 +61,10 @@ class Local:
         key: which pool.
         place: where the FairPool stands; None: it is in no file.
         tenants: those who share it, and those that cannot.
-        problems: where and why it cannot be served as it is now: the last good configuration stays.
+        problems: where and why it cannot be served as it is now.
         idle: why there is nothing to serve.
         config: the configuration as a cluster would get it; None where there are problems.
+        followed: where there are, what a gateway that serves already would get on a cluster all the same, if anything.
         endpoints: where its endpoints are.
         files: what a cluster would mount from Secrets, by path.
         over_tls: whether tenants are served over TLS.
@@ -76,6 +77,7 @@ class Local:
     problems: tuple[str, ...] = ()
     idle: str | None = None
     config: PoolConfig | None = None
+    followed: PoolConfig | None = None
     endpoints: Endpoints = NO_ENDPOINTS
     files: Mapping[str, bytes] = field(default_factory=dict, repr=False)
     over_tls: bool = False
@@ -94,10 +96,10 @@ def decide(key: PoolKey, resources: Resources, store: Store, endpoints: Endpoint
     problems = (*_refused("FairPool", view.pool.metadata, compiled, resources), *unmet)
     local = Local(key, place, tenants, problems, endpoints=endpoints, changes_at=compiled.changes_at)
     if problems or compiled.config is None:
-        return local
+        return replace(local, followed=compiled.config)
     return replace(
         local,
-        idle=_idle(compiled.config),
+        idle=serves_nobody(compiled.config),
         config=compiled.config,
         files=dict(_files(view.pool, resources)),
         over_tls=view.pool.spec.gateway.tls is not None,
@@ -154,7 +156,8 @@ def _unmet(config: PoolConfig | None, endpoints: Endpoints) -> Iterator[str]:
         yield "an --endpoint is https: say in spec.endpoints.tls who vouches for it, and for which name."
 
 
-def _idle(config: PoolConfig) -> str | None:
+def serves_nobody(config: PoolConfig) -> str | None:
+    """Why nobody could send a request, if so; a gateway refuses such a configuration."""
     match config.authentication.type:
         case "APIKey" if not any(tenant.keys for tenant in config.tenants):
             return "no tenant has a key, so nobody could send a request: it is served once one has"

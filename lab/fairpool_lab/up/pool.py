@@ -19,7 +19,7 @@ from fairpool_gateway.errors import CannotStart
 from fairpool_lab.errors import CertificateInvalid, LabError, OutputInvalid, ProcessFailed
 from fairpool_lab.processes import Program
 from fairpool_lab.up import programs
-from fairpool_lab.up.local import TLS_CERTIFICATE, TLS_KEY, Local, configured
+from fairpool_lab.up.local import TLS_CERTIFICATE, TLS_KEY, Local, configured, serves_nobody
 from fairpool_lab.up.programs import Ports
 from fairpool_lab.up.started import Failed, Started
 from fairpool_lab.up.state import CONFIG, PoolState, headers, key
@@ -92,15 +92,17 @@ class Pool:
         self._task = asyncio.create_task(self._run())
 
     def want(self, local: Local) -> None:
-        """Have it so from now on; where there are problems it stays as it is."""
+        """Have it so from now on; where there are problems it stays as it is, but for what a cluster would follow."""
         if local == self._wanted:
             return
         if self.failure is not None:
             self.failure = self.late = None
         self._wanted, self._again_seconds = local, _AGAIN_SECONDS
-        if local.idle is not None:
-            self._last_good = _serving_nobody(self._last_good)
-        elif local.config is not None:
+        if local.config is None:
+            self._last_good = _following(self._last_good, local)
+        elif local.idle is not None:
+            self._last_good = _serving_nobody(self._last_good, local.idle)
+        else:
             self._last_good = local
         with contextlib.suppress(OutputInvalid):  # which the task will meet, and tell
             self._have_the_gateway_follow()
@@ -142,7 +144,7 @@ class Pool:
             assert wanted is not None, "something was wanted"
             failure: LabError | None = None
             try:
-                await self._meet(wanted)
+                await self._meet(wanted if wanted.config is not None else self._last_good)
             except LabError as problem:
                 failure = problem
             if wanted is self._wanted:
@@ -161,14 +163,16 @@ class Pool:
         if self.late != before:
             self._came()
 
-    async def _meet(self, local: Local) -> None:
+    async def _meet(self, local: Local | None) -> None:
+        if local is None:
+            return
         if local.idle is not None:
             if self._gateway is not None:
                 self.served = None
                 self._be_late(FINISHES)
             await self._end()
             self._files.forget_secrets()
-        elif local.config is not None:
+        else:
             self._have_the_gateway_follow()
             if self._gateway is None:
                 self._ports.see_that_they_are_free()
@@ -323,11 +327,22 @@ def _problem(failure: LabError) -> str:
     return failure.problem if isinstance(failure, ProcessFailed) else str(failure)
 
 
-def _serving_nobody(local: Local | None) -> Local | None:
-    """What a gateway can follow that is to end, for the configuration without any tenant it would refuse."""
+def _serving_nobody(local: Local | None, idle: str | None) -> Local | None:
+    """What a gateway can follow that is to end or to wait, for a configuration without any tenant it would refuse."""
     if local is None or local.config is None:
         return None
-    return replace(local, tenants=(), config=local.config.model_copy(update={"suspend": True}))
+    return replace(local, idle=idle, tenants=(), config=local.config.model_copy(update={"suspend": True}))
+
+
+def _following(last_good: Local | None, local: Local) -> Local | None:
+    """The last good decision, with what a later one with problems needs nothing missing for: tenants, keys, bounds."""
+    if last_good is None or last_good.config is None or last_good.idle is not None or local.followed is None:
+        return last_good
+    if serves_nobody(local.followed) is not None:
+        return _serving_nobody(last_good, None)
+    before = last_good.config
+    needs = {"endpoint_tls": before.endpoint_tls, "endpoint_credential": before.endpoint_credential}
+    return replace(last_good, tenants=local.tenants, config=local.followed.model_copy(update=needs))
 
 
 def _simulated(models: tuple[str, ...]) -> tuple[str, ...]:

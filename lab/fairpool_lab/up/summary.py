@@ -16,6 +16,7 @@ from fairpool_lab.up.programs import SIMULATED_MODEL
 from fairpool_lab.up.state import headers, key
 
 _UNKNOWN_MODEL = "MODEL"
+_ALL_THE_SAME = ", but tenants, keys, bounds and what else needs nothing of this are as the files say."
 _SUSPENDED = ", suspended (spec.suspend), so every request is refused"
 
 
@@ -35,7 +36,9 @@ def pool_lines(local: Local, served: Served | None, directory: Path, late: str |
 
 def reasons(local: Local, served: Served | None, late: str | None) -> Iterator[str]:
     """Why a pool is not as its files say."""
-    kept = " The last good configuration stays in force." if served else ""
+    kept = ""
+    if served and local.problems:
+        kept = " The last good configuration stays in force" + (_ALL_THE_SAME if local.followed else ".")
     yield from (f"  {problem}{kept}" for problem in local.problems)
     yield from (f"  {reason}" for reason in (local.idle, late) if reason is not None)
 
@@ -72,7 +75,8 @@ def trial_lines(local: Local, served: Served, directory: Path) -> Iterator[str]:
 
 
 def _is_suspended(local: Local) -> bool:
-    return local.config is not None and local.config.suspend
+    config = local.config or local.followed
+    return config is not None and config.suspend
 
 
 def news(before: Iterable[str], after: Iterable[str], repeated: Iterable[str]) -> list[str]:
