@@ -85,6 +85,7 @@ class Response(Message):
             elif self._broken is not None:
                 raise self._broken
             else:
+                self._go_on()
                 self._sink = sink
                 await self._wait()
                 takes_more, self._sink = self._sink is not None, None
@@ -169,5 +170,9 @@ class Response(Message):
         """What was taken last is passed on by now: there is room for more."""
         self._buffers.held -= self._taken
         self._taken = 0
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """Have the endpoint send on, if there is room."""
         if self._source is not None and self._buffers.have_room(self.held):
             self._source.resume()

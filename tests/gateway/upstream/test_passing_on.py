@@ -6,7 +6,8 @@ import pytest
 from support.scripted_endpoint import PATIENCE, until
 
 from fairpool_gateway.errors import UpstreamBroken
-from fairpool_gateway.upstream.buffers import HIGH_WATER
+from fairpool_gateway.upstream import buffers
+from fairpool_gateway.upstream.buffers import ALWAYS, HIGH_WATER
 
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 END = b"0\r\n\r\n"
@@ -158,6 +159,24 @@ class TestASinkThatHasEnough:
             assert response.waiting == client.buffered <= HIGH_WATER + SEGMENT
         await pump
         response.close()
+        assert sink.bytes == body
+        assert client.buffered == 0
+
+    async def test_is_given_all_the_rest_once_it_takes_more_though_the_endpoint_was_held_back(
+        self, ask, peer, client, monkeypatch
+    ):
+        task = ask()
+        sends = await peer()
+        body = bytes(range(256)) * (8 * 1024 * 1024 // 256)
+        pump = asyncio.create_task(sends.answer(body))
+        response, sink = await task, Sink(patience=1)
+        async with asyncio.timeout(PATIENCE):
+            assert not await response.pass_to(sink)
+            await until(lambda: response.held > ALWAYS and response.waiting > HIGH_WATER)
+            monkeypatch.setattr(buffers, "MOST_IN_ALL", 0)
+            sink.patience = 1 << 30
+            assert await response.pass_to(sink)
+        await pump
         assert sink.bytes == body
         assert client.buffered == 0
 
