@@ -138,6 +138,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self.flow.resume_reading()  # Or nobody would notice that the tenant leaves.
         self._in_head = False
         self._head_bytes = 0
+        self._idle_until = math.inf
         self._expect_no_head()
 
     def on_body(self, body: bytes) -> None:
@@ -158,6 +159,8 @@ class BoundedProtocol(HttpToolsProtocol):
         self._in_head = True
         self._bare = 0
         self._expect_no_body()
+        if self.cycle.response_complete:  # It was refused before its body came.
+            self._be_idle()
 
     def on_response_complete(self) -> None:
         """An answer is complete: the next request that is here has its turn, or there are seconds to send one.
@@ -172,6 +175,10 @@ class BoundedProtocol(HttpToolsProtocol):
         if self.pipeline:
             self._start_asgi_task(*self.pipeline.pop())
             return
+        self._be_idle()
+
+    def _be_idle(self) -> None:
+        """From now on there are so many seconds for the next request."""
         self._idle_until = self.loop.time() + self.timeout_keep_alive
         if self.timeout_keep_alive_task is None:
             self.timeout_keep_alive_task = self.loop.call_at(self._idle_until, self.timeout_keep_alive_handler)

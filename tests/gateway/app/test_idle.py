@@ -1,6 +1,7 @@
 """A connection waits so long for its next request, and is closed no sooner: not in use, and not before that time."""
 
 import asyncio
+import math
 
 import pytest
 from support.gateway import start, stop
@@ -100,3 +101,17 @@ async def test_a_connection_has_one_timer_however_often_it_asks(connection, tena
     for _ in range(5):
         await ask(connection)
         assert tenant.timeout_keep_alive_task is timer
+
+
+async def test_a_body_that_comes_after_its_answer_is_waited_for_and_then_the_next_request(connection, tenant):
+    reader, writer = connection
+    head, blank, body = request_bytes().partition(b"\r\n\r\n")
+    writer.write(head + blank)
+    async with asyncio.timeout(PATIENCE):
+        await reader.readuntil(b"{}")
+    writer.write(body[:5])
+    await until(lambda: tenant._idle_until == math.inf)
+    writer.write(body[5:])
+    await until(lambda: tenant._idle_until < math.inf)
+    assert tenant.timeout_keep_alive_task.when() > asyncio.get_running_loop().time()
+    await ask(connection)

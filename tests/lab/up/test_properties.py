@@ -74,7 +74,7 @@ class TestEveryDecision:
     @pytest.mark.parametrize(
         ("part", "broken"),
         [
-            ("_idle", lambda config: None),
+            ("serves_nobody", lambda config: None),
             ("_credential", lambda settings, directory: settings),
             ("_files", lambda pool, resources: iter(())),
         ],
