@@ -56,6 +56,11 @@ class TenantConnection(BoundedProtocol):
         self._writes.came()
         super().data_received(data)
 
+    def eof_received(self) -> None:
+        """The tenant sends nothing more, and the transport closes: first what is written for it."""
+        self._answers.write_out()
+        super().eof_received()
+
     def answer(self, status: int, headers: RawHeaders, *, close: bool) -> Answer:
         """Begin the answer to the request in flight, that an endpoint gave; raises what `Answer` raises."""
         assert self._in_flight is not None

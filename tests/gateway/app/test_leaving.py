@@ -154,6 +154,16 @@ class TestBeforeItIsWhole:
         assert gateway.dispatcher.counts.arrived == 0
 
 
+async def test_tenants_that_close_their_side_together_with_their_requests_are_answered(gateway):
+    async with contextlib.AsyncExitStack() as stack:
+        lines = [await stack.enter_async_context(wire(gateway)) for _ in range(8)]
+        for line in lines:
+            await line.send(request_bytes(name=None))
+            line.end_sending()
+        for line in lines:
+            assert (await line.rest()).startswith(b"HTTP/1.1 401 ")
+
+
 async def test_whoever_begins_to_watch_a_connection_that_is_lost_is_told_at_once():
     told = asyncio.Queue()
 
