@@ -138,6 +138,9 @@ class Connection(asyncio.Protocol):
         if response is None:
             self._close()
             return
+        if self._unwritten:
+            self._lose("it spoke before it was asked")
+            return
         held, broken = response.held, None
         try:
             response.feed(data)
@@ -185,7 +188,7 @@ class Connection(asyncio.Protocol):
     def _complete(self, response: Response) -> None:
         """The last byte was read. Into the pool, unless something of this exchange is still under way."""
         self._response = None
-        busy = self._uploading or self._unwritten or self._writable is not None
+        busy = self._uploading or self._writable is not None
         if response.reusable and not busy and self._pool.put(self._target, self):
             self._expect(self._keepalive)
         else:

@@ -105,6 +105,19 @@ class TestReuse:
         await used.gone()
         await until(lambda: not client._connections)
 
+    async def test_an_answer_that_comes_before_its_request_is_written_is_nobodys(self, ask, client, endpoint, used):
+        for _ in range(2):
+            client._writes.came()  # So that the request is written once the loop has gone round.
+        task = ask()
+        await asyncio.sleep(0)
+        (connection,) = client._connections
+        connection.data_received(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nbad")
+        peer = await endpoint.accept()
+        await peer.request()
+        await peer.answer()
+        assert await (await task).read() == b"ok"
+        await used.gone()
+
 
 class TestIdleConnections:
     async def test_one_that_the_endpoint_closes_is_dropped_at_once(self, ask, client, endpoint, used):
