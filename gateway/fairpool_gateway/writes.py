@@ -2,7 +2,7 @@
 
 A write wakes whoever waits for it, and where that one's core sleeps this costs ten times what the write itself does;
 but of writes that follow one another at once only the first finds it asleep. A request costs a quarter less processor
-time for it with 64 connections (165 us → 125, `docs/performance.md`). Where only one thing is going on there is nothing
+time for it with 64 connections (160 us → 120, `docs/performance.md`). Where only one thing is going on there is nothing
 to gather, and it is written at once.
 
 What always holds: nothing waits longer than until the loop has gone round once, and nothing that a writer was given is

@@ -195,13 +195,13 @@ class _Exchange:
             response.headers, self._id, self._dialect.id_headers, status=response.status
         )
         answer_headers.append((b"server-timing", self._timing(request)))
+        # The slot goes back at the endpoint's last byte, whether a slow tenant has taken it or not.
+        reader = self._usage_reader(response)
+        response.watch(reader.feed, lambda: self._ended(request, response, reader))
         await self._connection.drained()
         # The first byte of the body is here already, or its end: no head waits longer than for what is done with that.
         leaving = self._gateway.shutdown.phase is not SERVING
         passed_on = self._connection.answer(response.status, answer_headers, close=leaving)
-        # The slot goes back at the endpoint's last byte, whether a slow tenant has taken it or not.
-        reader = self._usage_reader(response)
-        response.watch(reader.feed, lambda: self._ended(request, response, reader))
 
         def take(data: bytes) -> bool:
             last = response.complete
