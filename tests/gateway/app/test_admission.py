@@ -111,6 +111,12 @@ class TestABodyOnItsWayIn:
                     assert (await line.answer())[0] == status
                     await until(lambda: gateway.dispatcher.admission.bytes == 0)
 
+    async def test_that_comes_whole_with_its_head_and_is_too_large_is_refused(self):
+        async with running_gateway(pool_over(queue={"maxRequestBytes": "1Ki"})) as gateway, wire(gateway) as line:
+            chunks = b"%x\r\n%b\r\n0\r\n\r\n" % (2_000, b"x" * 2_000)
+            await line.send(request_bytes(chunks, framing=b"Transfer-Encoding: chunked"))
+            assert (await line.answer())[0] == 413
+
     async def test_beyond_the_tenants_bytes_is_refused_while_it_comes(self):
         pool = pool_over(queue={"maxRequestBytes": "150k", "perTenant": {"maxBytes": "150k"}})
         async with running_gateway(pool) as gateway, wire(gateway) as first, wire(gateway) as second:

@@ -56,6 +56,12 @@ def test_what_a_request_used_beyond_its_estimate_is_in_the_next_charge():
     assert pool.debts == {"a": 0, "b": 0, "_other": 0}
 
 
+def test_nobody_owes_anything_where_a_slot_is_free_and_nobody_waits_when_a_request_ends_as_when_it_came():
+    pool = Pool(slots=2)
+    pool.complete(pool.ask(), 256 + 50)
+    assert pool.debts == {"a": 0, "b": 0, "_other": 0}
+
+
 @pytest.mark.parametrize("end", ["cancelled", "failed"])
 @pytest.mark.parametrize(("output", "owed"), [(456, 400), (1, 0)])
 def test_who_is_cut_short_owes_what_was_seen_beyond_the_estimate_and_gets_nothing_back(end, output, owed):
